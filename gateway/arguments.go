@@ -80,13 +80,13 @@ func ArgumentError(format string, args ...any) error {
 	return e
 }
 
-// FormatError puts the code first, like Goblin's own tools.
+// FormatError returns e with its code before the message, like Goblin's own tools.
 func FormatError(e *jsonrpc.Error) *jsonrpc.Error {
-	told := *e
+	formatted := *e
 	if code, ok := rawjson.String(rawjson.Get(e.Data, "code")); ok {
-		told.Message = code + ": " + e.Message
+		formatted.Message = code + ": " + e.Message
 	}
-	return &told
+	return &formatted
 }
 
 // excerpt returns at most 64 characters of a value.

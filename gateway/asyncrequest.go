@@ -41,7 +41,8 @@ func (p *asyncMethod) readParams(params []byte) (name, meta []byte, ok bool) {
 	return values[p.name], values[p.meta], err == nil && (p.task < 0 || values[p.task] == nil)
 }
 
-// maxInline is the maximum answer relayed on a read loop, in bytes.
+// maxInline is the maximum size of messages on the fast path, in bytes. Larger answers
+// would delay a read loop.
 const maxInline = 32 << 10
 
 // Start implements [downstream.Starter].
@@ -121,7 +122,7 @@ func (s *asyncRequest) complete(reply jsonrpc.Reply, err error) {
 		r.fail(err)
 	} else {
 		if reply.Error == nil {
-			r.buffer = reply.Buffer // the only reference
+			r.buffer = reply.Buffer // nothing else refers to it
 		}
 		g.relayReply(r, s.target.Server, s.target.Name, reply)
 	}

@@ -94,8 +94,8 @@ func (g *Gateway) readResource(r *request) {
 	}
 }
 
-// MayReturn implements [downstream.Parker]. A client whose name became unknown is
-// refused.
+// MayReturn implements [downstream.Parker]. It refuses a returning client whose name is
+// no longer known.
 func (r *request) MayReturn() bool {
 	resolve := (*registry.Snapshot).ResolveTool
 	switch r.Method() {
@@ -253,7 +253,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		return false
 	}
 	if reply.Error == nil && !r.taskOnly && !r.modern() && r.outer == nil {
-		r.buffer = reply.Buffer // the only reference
+		r.buffer = reply.Buffer // nothing else refers to it
 	}
 	return g.relayReply(r, r.server, r.target.Name, reply)
 }
@@ -476,7 +476,7 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 	return conn, release, nil
 }
 
-// needsApproval reports whether a request concerns a tool or skill.
+// needsApproval reports whether a request concerns a tool or skill, which users approve.
 func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	switch t := r.target.Entry; {
 	case t != nil && t.Kind == registry.Tool:

@@ -2,8 +2,8 @@
 // targets.
 //
 // It is the handler of gateway/downstream (sessions of clients) and of gateway/upstream
-// (connections to servers). It must not know their transports or the UI. Its subpackages
-// do not import it.
+// (connections to servers). It must not know their transports or the UI, and decodes only
+// what it needs for routing. Its subpackages do not import it.
 //
 // Requests run in goroutines of their session and may block. Messages of servers arrive
 // on read loops and are only queued. Results and definitions keep the server's bytes,
@@ -13,11 +13,11 @@
 // # A call
 //
 //  1. gateway/downstream reads the message and creates a [downstream.Request], which
-//     hides the differences between revisions. A client over stdio connects through
-//     gateway/bridge.
+//     hides the differences between revisions and is answered once. A client over stdio
+//     connects through gateway/bridge.
 //  2. This package looks up the method. It asks registry for the owner of the name, in
-//     the catalog that gateway/view shows this client, and replaces the listed name by
-//     the server's own.
+//     the catalog that gateway/view shows this client. It replaces the listed name by the
+//     server's own.
 //  3. gateway/servers chooses the connection: the shared one, that of the session, or
 //     that of the newer revision for stateless clients.
 //  4. gateway/inflight records the request with its slot of the server's limit, progress

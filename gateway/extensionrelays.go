@@ -25,8 +25,8 @@ type RelayOptions struct {
 }
 
 // ExtensionRelays routes messages of extensions that Goblin does not know, and declares
-// servers' extensions to clients. It never waits for a server. Create it with
-// [NewRelays]. Its methods are safe for concurrent use.
+// servers' extensions to clients. Route may wait for servers to list; other methods don't
+// block. Create it with [NewRelays]. Its methods are safe for concurrent use.
 type ExtensionRelays struct {
 	o          RelayOptions
 	complaints extensions.Complaints
@@ -35,7 +35,7 @@ type ExtensionRelays struct {
 // NewRelays returns ExtensionRelays.
 func NewRelays(o RelayOptions) *ExtensionRelays { return &ExtensionRelays{o: o} }
 
-// Capabilities adds the extensions of visible servers to Goblin's own.
+// Capabilities adds the extensions of visible and enabled servers to Goblin's own.
 func (r *ExtensionRelays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
 	union, _ := r.union(seen)
 	for k, settings := range rawjson.Members(rawjson.Get(own, "extensions")) {

@@ -109,8 +109,8 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 	}
 }
 
-// Run starts the servers and serves until ctx ends, all connections are closed and all
-// child processes have exited.
+// Run starts the servers and serves until ctx is done. It returns when all connections
+// are closed and all child processes have exited.
 func (g *Gateway) Run(ctx context.Context) {
 	g.Servers.Run(ctx, func() { g.Notifier.Run(ctx) })
 	g.logins.Close()
@@ -121,7 +121,7 @@ func (g *Gateway) Run(ctx context.Context) {
 }
 
 // Apply applies an edited config; see [servers.Manager.Apply]. Subscriptions at removed
-// servers, and denied ones, wait for a later config.
+// servers, and denied ones, are inactive until a later config permits them.
 func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)

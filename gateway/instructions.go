@@ -105,18 +105,18 @@ type part struct{ head, text string }
 // cutToFit cuts the longest parts first.
 func cutToFit(parts []part, room int) string {
 	const note = "\n(and %d more: goblin://servers)"
-	kept, each := parts, fairLength(parts, room)
+	shown, each := parts, fairLength(parts, room)
 	if each < minInstructions {
 		free := room - length(note)
 		most := sort.Search(len(parts), func(n int) bool { return fairLength(parts[:n+1], free) < minInstructions })
-		kept = parts[:most]
-		each = fairLength(kept, free)
+		shown = parts[:most]
+		each = fairLength(shown, free)
 	}
 	var out strings.Builder
-	for _, p := range kept {
+	for _, p := range shown {
 		out.WriteString(p.head + cut(p.text, each))
 	}
-	if left := len(parts) - len(kept); left > 0 && room > length(note) {
+	if left := len(parts) - len(shown); left > 0 && room > length(note) {
 		fmt.Fprintf(&out, note, left)
 	}
 	return out.String()

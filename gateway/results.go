@@ -44,6 +44,7 @@ func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 }
 
 // resultOwner returns a session, or the profile and project that stateless clients share.
+// So no profile can read the results of another.
 func resultOwner(r *request) string {
 	s := r.Session()
 	if s.Stateless() {

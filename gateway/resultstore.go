@@ -144,7 +144,8 @@ func missing(uri, reason string) error {
 	return &registry.NotFoundError{Kind: registry.Resource, Name: uri, Reason: reason}
 }
 
-// step is the distance of pages, which end at characters.
+// step is the distance between pages, in bytes. Pages begin and end at characters, so it
+// is shorter than the maximum page.
 func (k *storedText) step() int { return k.page - utf8.UTFMax }
 
 func (k *storedText) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
@@ -160,7 +161,7 @@ func (k *storedText) slice(page int) string {
 	return k.text[charBoundary(k.text, (page-1)*k.step()):charBoundary(k.text, page*k.step())]
 }
 
-// charBoundary returns the start of the character at a position.
+// charBoundary returns the start of the character at a position, or the end of text.
 func charBoundary(text string, at int) int {
 	if at >= len(text) {
 		return len(text)

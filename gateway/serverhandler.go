@@ -57,7 +57,7 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 	default:
 		// Deliver others only if their cause is certain.
 		if causes, certain := g.calls.Candidates(conn, c); certain {
-			for _, x := range slices.Backward(causes) { // false if it was answered
+			for _, x := range slices.Backward(causes) { // skips answered calls
 				at := x.ClientRequest
 				params := inflight.RewriteNotification(g.reg, g.Views.For(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
@@ -80,7 +80,8 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 	}
 }
 
-// HandleRequest implements [upstream.Handler].
+// HandleRequest implements [upstream.Handler]. A request of a task goes to the task's
+// client, others to the client that caused them.
 func (g serverHandler) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)

@@ -59,20 +59,20 @@ func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) b
 		return reply, registry.CheckSkill(rawjson.Get(reply.Result, "skill"))
 	}
 	array := rawjson.Get(reply.Result, "resources")
-	kept, all := []byte{'['}, true
+	visible, all := []byte{'['}, true
 	for child := range rawjson.Elements(array) {
 		uri := rawjson.GetString(child, "uri")
 		if len(uri) > registry.MaxURI || !permits(uri) || !permits(uri+"/SKILL.md") {
 			all = false
 			continue
 		}
-		if len(kept) > 1 {
-			kept = append(kept, ',')
+		if len(visible) > 1 {
+			visible = append(visible, ',')
 		}
-		kept = append(kept, child...)
+		visible = append(visible, child...)
 	}
 	if !all {
-		reply.Result = rawjson.Splice(reply.Result, rawjson.ReplaceEdit(reply.Result, array, append(kept, ']')))
+		reply.Result = rawjson.Splice(reply.Result, rawjson.ReplaceEdit(reply.Result, array, append(visible, ']')))
 		reply.Shape = nil // its offsets are invalid now
 	}
 	return reply, nil

@@ -47,7 +47,7 @@ func (r *request) limitContext(limit time.Duration) (context.Context, context.Ca
 		return context.WithCancel(r.Context())
 	}
 	since, known := r.Session().HandshakeTime()
-	if !known { // each stateless request
+	if !known { // stateless: each request may use a half
 		since, limit = r.Started(), limit/2
 	}
 	return context.WithDeadline(r.Context(), since.Add(limit))

@@ -18,8 +18,8 @@ const (
 	limitMetaKey      = "anthropic/maxResultSizeChars"
 )
 
-// RequestedLimit returns the characters that a tool requests for clients, or 0. A limit
-// must not be lower. definition may be nil.
+// RequestedLimit returns the characters that a tool requests for clients, or 0. Results
+// are not cut below that. definition may be nil.
 func RequestedLimit(definition []byte) int {
 	n, ok := rawjson.Int(rawjson.Path(definition, "_meta", limitMetaKey))
 	if !ok || n <= 0 {
@@ -52,8 +52,8 @@ func CanTruncate(method string, result []byte) bool {
 const taskResultMethod = "tasks/get"
 
 // Truncate returns a shortened result with the edits, and stores the middle of its text.
-// It returns nil if all text blocks together are short enough. The caller may reuse
-// result.
+// All other content stays whole. It returns nil if all text blocks together are short
+// enough. The caller may reuse result.
 func (s *ResultStore) Truncate(method string, result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
 	if method != taskResultMethod {
 		return s.cut(result, edits, b)

@@ -24,7 +24,7 @@ func Track(g *Group, alive bool) {
 }
 
 // KillAll kills the groups of all children. It is for programs that exit without stopping
-// their servers: some systems kill the children, none their descendants.
+// their servers: some systems kill the children then, but not their descendants.
 func KillAll() {
 	all.Lock()
 	defer all.Unlock()

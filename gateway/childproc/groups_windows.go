@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Group is a job object: a child and its descendants. The system closes the job with the
-// last handle to it. Only this process has one, so the job never outlives it.
+// Group is a job object: a child and its descendants. The system kills the job when its
+// last handle closes. Only this process has one, so the job never outlives it.
 type Group struct {
 	mu  sync.Mutex
-	job windows.Handle
+	job windows.Handle // 0 after Kill
 }
 
 // StartGroup starts the child in its own job. It suspends the child until it belongs to

@@ -19,9 +19,10 @@ func IsScript(program string) bool {
 // alone outside of quotes.
 const plainInScripts = `#$*+-./:?@\_`
 
-// ScriptLine returns the command line that makes cmd.exe run a script with unchanged
-// arguments. cmd.exe parses lines by its own rules: quotes don't stop it from expanding
-// %name%. Line breaks cannot be quoted and are an error.
+// ScriptLine returns the command line that makes cmd.exe run a script. The script gets
+// the arguments unchanged, and none of them can run a command. cmd.exe parses lines by
+// its own rules: quotes don't stop it from expanding %name%. Line breaks cannot be quoted
+// and are an error.
 func ScriptLine(script string, args []string) (string, error) {
 	if strings.ContainsAny(script, "\"%\r\n\x00") || strings.HasSuffix(script, `\`) {
 		return "", fmt.Errorf("cannot pass the path %q to cmd.exe", script)

@@ -26,7 +26,7 @@ func (x *Request) answerTarget(size int) *Request {
 }
 
 // Reply answers with a raw result and edits of it. It returns the edits with those for
-// the client's revision. Only the first answer counts.
+// the client's revision. Only the first answer counts, and none after a cancellation.
 func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, nil)
 	if at := x.answerTarget(len(result)); at != nil {

@@ -92,7 +92,8 @@ func (l *limitListener) stopAccepting() {
 	_ = l.Close()
 }
 
-// checkDraining returns the error for Accept, or nil to accept again.
+// checkDraining returns the error for Accept, or nil to accept again. It closes a
+// draining listener when no connection waits.
 func (l *limitListener) checkDraining(err error) error {
 	until := l.acceptDeadline.Load()
 	late := errors.Is(err, os.ErrDeadlineExceeded)

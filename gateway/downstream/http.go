@@ -302,7 +302,7 @@ func (h *HTTP) awaitEnd(b *httpSession) {
 }
 
 // Close closes all sessions and waits for them. Requests in flight may finish within
-// Options.Drain.
+// Options.Drain. Nothing is served afterwards.
 func (h *HTTP) Close() {
 	h.draining.Store(true)
 	limit := time.After(h.opt.Drain)

@@ -34,7 +34,8 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	modern.Remote = r.RemoteAddr
 	asked := h.parseChoices(r)
 	if asked.project != "" && h.o.ResolveProject != nil {
-		// Resolve first, so that all spellings of a project share a session.
+		// Resolve first: invalid and differently spelled projects must not use up
+		// maxProjects.
 		folder, err := h.o.ResolveProject(asked.project)
 		if err != nil {
 			writeRPCError(w, http.StatusBadRequest, m.ID, "Invalid request: invalid project in the URL: %v", err)

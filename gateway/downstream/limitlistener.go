@@ -12,10 +12,10 @@ import (
 // limitListener limits the open connections. A new one above the limit closes the longest
 // idle one, or waits while all have requests in flight.
 type limitListener struct {
-	net.Listener
-	slots  chan struct{} // one per open connection
-	closed chan struct{}
-	once   sync.Once
+	net.Listener               // set before the first use
+	slots        chan struct{} // one per open connection
+	closed       chan struct{}
+	once         sync.Once
 	// acceptDeadline is the end of accepting while draining, in Unix nanoseconds, or 0.
 	acceptDeadline atomic.Int64
 

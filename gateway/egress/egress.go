@@ -29,7 +29,7 @@ import (
 
 const (
 	dialLimit = 10 * time.Second
-	// maxHead is the maximum size of response headers, in bytes.
+	// bytes
 	maxHead = 256 << 10
 )
 

@@ -56,7 +56,7 @@ func isOwn(name string) bool {
 
 // LimitExtensions drops extensions over the limits from a server's capabilities.
 // complaint names them, or is "". Tasks is kept for clients with tasks.
-func LimitExtensions(capabilities []byte) (kept []byte, complaint string) {
+func LimitExtensions(capabilities []byte) (limited []byte, complaint string) {
 	declared := rawjson.Get(capabilities, "extensions")
 	if declared == nil {
 		return capabilities, ""
@@ -95,7 +95,6 @@ type Declared struct {
 	Capabilities []byte
 }
 
-// offer is an extension that a server declares.
 type offer struct {
 	server, name string
 	settings     []byte
@@ -345,14 +344,14 @@ func Route(params []byte, owner func(member, value string) (server, own string, 
 		if !ok || len(value) > maxValue {
 			continue
 		}
-		whose, own, err := owner(member, value)
+		of, own, err := owner(member, value)
 		switch {
 		case err != nil && server == "":
 			return "", nil, err
-		case err != nil, whose == "", server != "" && whose != server:
+		case err != nil, of == "", server != "" && of != server:
 			continue
 		}
-		server = whose
+		server = of
 		edits = append(edits, rawjson.ReplaceEdit(params, raw, rawjson.Quote(own)))
 	}
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return cmp.Compare(a.Start, b.Start) })

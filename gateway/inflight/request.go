@@ -6,7 +6,7 @@
 // in an answer with their listed form.
 //
 // This package chooses no server or connection and does not interpret methods. Read loops
-// may call [Table.Candidates]; only [Table.Do] blocks.
+// may call [Table.Candidates]; only [Table.Do] and [Acquire] block.
 package inflight
 
 import (

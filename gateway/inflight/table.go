@@ -76,8 +76,8 @@ func (t *Table) Do(conn upstream.Conn, u *Request, do func() (jsonrpc.Reply, err
 	return reply, err
 }
 
-// DoAsync is Do without waiting; see [upstream.Conn]. The caller must call End when the
-// call finishes.
+// DoAsync is Do without waiting; see [upstream.Conn]. If it returns true, the caller must
+// call End when the call finishes.
 func (t *Table) DoAsync(conn upstream.Conn, u *Request, caller upstream.Caller) bool {
 	t.add(conn, u)
 	started := conn.CallAsync(&u.Call, caller)
@@ -145,7 +145,6 @@ func (t *Table) Server(conn upstream.Conn) string {
 	return ""
 }
 
-// Connections returns the open connections.
 func (t *Table) Connections() []*Connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +199,7 @@ func (t *Table) SingleClient(conn upstream.Conn, all []*Request) bool {
 	}
 	one := all[0].ClientRequest.Outer()
 	if s.Stateless() && slices.ContainsFunc(all[1:], func(x *Request) bool { return x.ClientRequest.Outer() != one }) {
-		return false // nor part of one call
+		return false // they may come from two clients
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -60,13 +60,13 @@ func (f *File) Close() error {
 }
 
 // rotate copies the end of a full log to path.1 and truncates it, since processes keep it
-// open. If the copy fails, it is lost: the limit has priority.
+// open. If the copy fails, the content is lost: the limit has priority.
 func rotate(path string, most int64) {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() < most {
 		return
 	}
-	_ = keep(path, most)     // see above
+	_ = keep(path, most)     // lost on failure, see above
 	_ = os.Truncate(path, 0) // an error leaves it too large, but usable
 }
 

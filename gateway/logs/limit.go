@@ -3,8 +3,8 @@
 // A [Limiter] is the handler in front of a log's sinks. Each source may log 100 lines at
 // once and 10 a second after that; all sessions together 500 and 50. The source is the
 // attribute server, otherwise session or endpoint. Lines without a source are limited per
-// message, so that Goblin's own lines are never displaced. Every ten seconds, a line per
-// source reports dropped lines. Attributes are cut at 2 KiB, those of errors at 16 KiB.
+// message, so that no source displaces Goblin's own. Every ten seconds, a line per source
+// reports dropped lines. Attributes are cut at 2 KiB, those of errors at 16 KiB.
 //
 // All methods are safe for concurrent use. They block only while a sink writes.
 package logs
@@ -41,7 +41,6 @@ type Limiter struct {
 	*limits
 }
 
-// source is the attribute for which a line counts.
 type source struct{ key, name string }
 
 // limits is shared by all handlers of a Limiter.
@@ -52,11 +51,10 @@ type limits struct {
 	mu       sync.Mutex
 	sources  map[source]*budget // recent ones
 	sessions *budget            // of all sessions together
-	timer    *time.Timer        // runs while sources has entries
+	timer    *time.Timer        // of the next report, or nil
 	closed   bool
 }
 
-// budget is a token bucket that counts refused lines.
 type budget struct {
 	*rate.Limiter
 	dropped int
@@ -176,7 +174,6 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// allow reports whether a line may be logged, and counts it if not.
 func (l *limits) allow(from source, level slog.Level) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

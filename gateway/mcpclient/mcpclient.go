@@ -68,7 +68,6 @@ type Options struct {
 	Logger     *slog.Logger // for panics in callbacks; may be nil
 }
 
-// Client is one session.
 type Client struct {
 	o     Options
 	conn  net.Conn

@@ -28,7 +28,7 @@ import (
 // FreeSize is the maximum size of uncounted objects, in bytes.
 const FreeSize = 64 << 10
 
-// ErrFull refuses a reservation.
+// ErrFull is the error of a refused reservation.
 var ErrFull = errors.New("memory limit for all clients and servers reached")
 
 // Pool is the common memory. A nil Pool has no limit.
@@ -133,7 +133,8 @@ func (r *Reservation) SetOwner(o *Owner) { r.owner = o }
 // IsCounted reports whether the reservation takes part of the pool.
 func (r *Reservation) IsCounted() bool { return r.held.Load() > 0 }
 
-// Resize sets the size to n bytes, or returns false if that does not fit.
+// Resize sets the size to n bytes. If that does not fit, it changes nothing and returns
+// false.
 func (r *Reservation) Resize(n int64) bool {
 	if n <= FreeSize {
 		n = 0

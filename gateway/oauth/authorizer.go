@@ -40,10 +40,10 @@ type Authorizer struct {
 	mu      sync.Mutex
 	login   *Login
 	version time.Time
-	fault   error
-	asked   time.Time
-	attempt *attempt // nil without running login
-	untried string   // refreshed token that the server has not accepted yet
+	fault   error     // of the last read
+	asked   time.Time // time of the last read
+	attempt *attempt  // nil without running login
+	untried string    // refreshed token that the server has not accepted yet
 }
 
 // NewAuthorizer returns the Authorizer of a server whose login is stored in folder. It
@@ -182,8 +182,8 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 
 // HandleRefusal handles a 401, or a 403 because of missing scopes, for a request with
 // header. again is set if the request was refused before with another header. better
-// reports whether a retry with a new header makes sense. Otherwise err is the fix, or nil
-// if the refusal has other reasons.
+// reports whether a retry with a new header makes sense. Otherwise err explains what to
+// do, or is nil if the refusal has other reasons.
 func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again bool, status int, answer http.Header) (better bool, err error) {
 	_, scopes, code := parseChallenges(answer)
 	if status == http.StatusForbidden {

@@ -35,9 +35,9 @@ type UserPrompts struct {
 	// Device shows a page for any device and the code to enter there. If set, it replaces
 	// the redirect (RFC 8628).
 	Device func(url, code string)
-	// ConfirmSecret asks the user whether to send the configured client secret, and
-	// waits; nil means yes. It must return when ctx is done. If it is not set, the secret
-	// is not sent.
+	// ConfirmSecret asks the user whether to send the configured client secret, and waits
+	// for the answer. A nil error means yes. It must return when ctx is done. If it is
+	// not set, the secret is not sent.
 	ConfirmSecret func(ctx context.Context, q SecretQuestion) error
 }
 

@@ -63,8 +63,8 @@ func (r *loginStore) lock(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 		return nil, err
 	}
-	// A lock belongs to an open file, so it uses its own file. Opening a pipe read-only
-	// would block.
+	// A lock belongs to an open file, so each holder opens its own. O_RDWR, because
+	// opening a pipe read-only would block.
 	lock := flock.New(r.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockPause); ctx.Err() != nil {
 		return nil, timeoutError(fmt.Sprintf("another process, maybe a suspended one, has locked %s; stop it and try again", lock.Path()))
@@ -160,7 +160,7 @@ func (r *loginStore) forget(why error) error {
 	return fmt.Errorf("%w: %w", ErrNotRevoked, why)
 }
 
-// version returns a value that changes with the login.
+// version returns a value that changes with the login, or the zero time without one.
 func (r *loginStore) version() (version time.Time) {
 	if info, err := os.Stat(r.path); err == nil {
 		version = info.ModTime()

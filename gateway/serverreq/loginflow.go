@@ -128,18 +128,18 @@ func (f *loginFlow) await(x *downstream.Request) error {
 // returns when the client agrees or the login finishes. opened notifies the client that
 // its user is done.
 func (f *loginFlow) askToOpen(ctx context.Context, x *downstream.Request) (opened func(), err error) {
-	nobody := func() {}
+	noop := func() {}
 	g := f.client(x.Session())
 	select {
 	case g.slot <- struct{}{}:
 		defer func() { <-g.slot }()
 	case <-f.done.Done():
-		return nobody, nil
+		return noop, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	if g.asked {
-		return nobody, g.err
+		return noop, g.err
 	}
 	agreed, opened, err := f.logins.router.OpenPage(f.done, x, Page{
 		Server: f.server.Name(), URL: f.page, Message: f.message(),

@@ -42,7 +42,7 @@ func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (a
 	a.o.Journal.RecordServerRequest(s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
 	opened = func() {
 		if x.Modern() != nil {
-			return // has no such notification
+			return // modern clients have no such notification
 		}
 		done := rawjson.Object("elicitationId", id)
 		x.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", done)

@@ -2,8 +2,9 @@
 // or user.
 //
 // It must not know tasks or how calls are made; package inflight determines the call that
-// a request belongs to. Route and RouteTo wait up to an hour for a user. Other methods
-// don't block.
+// a request belongs to. Route, RouteTo and Ask wait up to [AnswerTimeout] for a user.
+// OpenPage and Await wait for the user as long as their request. Other methods don't
+// block.
 package serverreq
 
 import (
@@ -43,7 +44,7 @@ type Router struct {
 	elicitations elicitations
 	tokens       progressTokens
 	rootChanges  rootChanges
-	openScreens  atomic.Int64 // UIs whose users can be asked
+	openUIs      atomic.Int64 // UIs whose users can be asked
 	work         sync.WaitGroup
 }
 
@@ -59,7 +60,7 @@ func (a *Router) Wait() { a.work.Wait() }
 // Initialized records a session after its handshake.
 func (a *Router) Initialized(s *downstream.Session) {
 	if canAskUser(s) {
-		a.openScreens.Add(1)
+		a.openUIs.Add(1)
 	}
 	if sharesRoots(s) {
 		a.work.Go(func() {
@@ -77,7 +78,7 @@ func (a *Router) SessionClosed(s *downstream.Session) {
 	a.elicitations.forget(s)
 	a.RootsChanged(s)
 	if canAskUser(s) {
-		a.openScreens.Add(-1)
+		a.openUIs.Add(-1)
 	}
 }
 
@@ -109,7 +110,6 @@ type Request struct {
 	certain    bool
 }
 
-// capabilities maps methods to the capability that a client must declare.
 var capabilities = map[string]string{
 	"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
 }
@@ -231,7 +231,7 @@ func (a *Router) answerUncertain(ctx context.Context, q *Request) (*downstream.S
 	if len(q.candidates) > 0 {
 		asker.Why = registry.AskAmbiguous
 	}
-	session, result, fault, ok := a.askScreens(ctx, q, asker)
+	session, result, fault, ok := a.askUIs(ctx, q, asker)
 	if ok {
 		return session, result, fault
 	}
@@ -250,7 +250,7 @@ func (a *Router) answerUnsupported(ctx context.Context, q *Request, why *jsonrpc
 	if x := inflight.Newest(q.candidates); x != nil {
 		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.ClientRequest.ClientName(), Call: candidateTarget(q.candidates)}
 	}
-	session, result, fault, ok := a.askScreens(ctx, q, asker)
+	session, result, fault, ok := a.askUIs(ctx, q, asker)
 	if !ok {
 		fault = why
 	}
@@ -364,8 +364,8 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflig
 
 func canAskUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
 
-// askableScreens returns the open UIs whose users can answer a request.
-func (a *Router) askableScreens(capability string, params []byte) (open []*downstream.Session) {
+// askableUIs returns the open UIs whose users can answer a request.
+func (a *Router) askableUIs(capability string, params []byte) (open []*downstream.Session) {
 	for _, s := range a.o.Clients.All() {
 		if s.IsScreen() && s.Ready() && MissingCapability(s, capability, params) == nil {
 			open = append(open, s)
@@ -374,17 +374,17 @@ func (a *Router) askableScreens(capability string, params []byte) (open []*downs
 	return open
 }
 
-// askScreens answers a request that no client can answer: roots from the config, others
+// askUIs answers a request that no client can answer: roots from the config, others
 // by the users of all open UIs. The first answer counts and the other dialogs are closed.
 // ok is false without an answer.
-func (a *Router) askScreens(ctx context.Context, q *Request, asker registry.Asker) (
+func (a *Router) askUIs(ctx context.Context, q *Request, asker registry.Asker) (
 	from *downstream.Session, result []byte, refusal *jsonrpc.Error, ok bool,
 ) {
 	if q.capability == "roots" {
 		result, refusal = a.configuredRoots(q.Conn)
 		return nil, result, refusal, true
 	}
-	open := a.askableScreens(q.capability, q.Params)
+	open := a.askableUIs(q.capability, q.Params)
 	if len(open) == 0 {
 		return nil, nil, nil, false
 	}

@@ -61,7 +61,7 @@ func TestServersOfTheNewerRevisionAreToldWhatTheirQuestionsReach(t *testing.T) {
 	} {
 		a := New(Options{Roots: c.roots})
 		if c.screen {
-			a.openScreens.Add(1)
+			a.openUIs.Add(1)
 		}
 		require.JSONEq(t, c.want, string(a.Capabilities([]byte(c.client), false)), c.client)
 	}
@@ -75,7 +75,7 @@ func TestAScreenHelpsWithWhatItsUserCanDo(t *testing.T) {
 	}
 	missing := lacking(downstream.CodeMissingCapability, `{"elicitation":{},"sampling":{}}`)
 	require.False(t, a.UserCanAnswer(missing), "no UI is open")
-	a.openScreens.Add(1)
+	a.openUIs.Add(1)
 	require.True(t, a.UserCanAnswer(missing))
 	for _, refusal := range [][]byte{
 		lacking(-32603, `{"elicitation":{}}`), lacking(downstream.CodeMissingCapability, `{}`),

@@ -34,7 +34,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 	now := f.servers.Load().named
 	removed := maps.Clone(now)
 	names := make([]string, len(cfg.Servers))
-	kept := make(map[string]bool)
+	unchanged := make(map[string]bool)
 	var moved []string
 	for i, s := range cfg.Servers {
 		names[i] = s.Name
@@ -51,7 +51,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 				moved = append(moved, s.Name)
 			}
 		default:
-			kept[s.Name] = true
+			unchanged[s.Name] = true
 		}
 	}
 	for name, b := range removed {
@@ -62,13 +62,13 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 		f.retireLocked(b)
 	}
 	f.o.Registry.SetServers(names, cfg.Overrides())
-	if len(kept) < len(names) {
+	if len(unchanged) < len(names) {
 		f.since.Store(time.Now().UnixNano())
 	}
 	next := &serverTable{named: make(map[string]*Server)}
 	for _, s := range cfg.Servers {
 		b := now[s.Name]
-		if !kept[s.Name] {
+		if !unchanged[s.Name] {
 			b = f.replace(b, s)
 		}
 		next.add(b)
@@ -78,7 +78,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 		f.hooks.OnConnectionChanged(name, next.named[name].IsolationUnit)
 	}
 	for _, b := range next.all {
-		if !kept[b.Name()] && f.run != nil {
+		if !unchanged[b.Name()] && f.run != nil {
 			f.startLocked(b)
 		}
 	}
@@ -150,7 +150,7 @@ func (f *Manager) drain(ctx context.Context, b *Server) {
 type sink struct {
 	*registry.Registry
 	manager    *Manager
-	authorizer *oauth.Authorizer
+	authorizer *oauth.Authorizer // nil if the server has no login
 
 	identity string
 	hasCache atomic.Bool
@@ -163,12 +163,12 @@ type sink struct {
 	fetchedMu sync.Mutex
 	fetched   map[int][][]byte // not saved yet; guarded by fetchedMu
 
-	listMu sync.Mutex           // held while a list is published, cached or new
+	listMu sync.Mutex           // held while a cached or new list is published
 	listed [registry.Kinds]bool // by the server itself; guarded by listMu
 
 	stateMu sync.Mutex // guards the next two
 	state   registry.ServerState
-	account *registry.Account
+	account *registry.Account // nil without a login
 
 	mu     sync.RWMutex // read-locked during writes
 	closed bool

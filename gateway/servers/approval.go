@@ -168,8 +168,9 @@ func approvalCommand(server, tool string) string {
 // Approve permanently approves the named tools of a server, or all that await approval.
 // It returns the names that awaited it.
 //
-// seen maps names to the hashes that the user saw, or is nil. Unlisted names are skipped,
-// and nothing is approved if a hash is outdated. The error names unknown tools.
+// seen maps names to the hashes that the user saw, or is nil. Tools that are not in seen
+// are not approved, and nothing is approved if a hash is outdated. The error names
+// unknown tools.
 func (f *Manager) Approve(server string, seen map[string]string, names ...string) ([]string, error) {
 	b := f.Get(server)
 	if b == nil {

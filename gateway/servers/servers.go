@@ -2,8 +2,8 @@
 //
 // It learns about calls in flight and subscriptions only through its [Hooks]. All methods
 // are safe for concurrent use. Conn and AwaitLists block up to startup_wait and the
-// server's timeout, AwaitAttempts up to handshake_wait. Login, Logout and methods named
-// Await block too; others don't wait for servers.
+// server's timeout, AwaitAttempts up to handshake_wait. Login, Logout, RefreshSkills,
+// VerifiedConn and other methods named Await block too. The rest don't wait for servers.
 package servers
 
 import (
@@ -42,7 +42,7 @@ type Options struct {
 	Children  *childproc.Registry // records child processes; may be nil
 	Pins      *state.PinStore     // approved tools; nil approves all
 	Catalog   *state.ListCache    // cached lists; may be nil
-	WriteOnly bool                // only [Manager.SaveLists] uses Catalog
+	WriteOnly bool                // Catalog is not read, and only [Manager.SaveLists] writes it
 	Memory    *memlimit.Pool      // limits memory used for servers; may be nil
 	Logins    string              // folder of OAuth logins; "" disables them
 	Resolve   config.Resolver     // resolves references; may be nil
@@ -86,7 +86,7 @@ type Manager struct {
 	servers atomic.Pointer[serverTable] // immutable; replaced under mu
 
 	mu  sync.Mutex
-	run context.Context
+	run context.Context // nil before Run
 }
 
 // serverTable holds the servers of one version of the config. It is immutable.

@@ -6,11 +6,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// plainText starts most text blocks.
 var plainText = []byte(`{"type":"text","text":"`)
 
 // isPlain reports whether a tool result has the most frequent healthy shape: plain text
-// blocks and other members of the right type. It reads each byte at most once.
+// blocks and other members of the right type. It reads each byte at most once. False does
+// not mean that repairs are needed.
 func (f *fixer) isPlain(result []byte) bool {
 	listed := false
 	i := rawjson.AfterSpace(result, 0)

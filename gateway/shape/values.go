@@ -6,7 +6,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// member is a member that affects the shape of a result.
 type member uint8
 
 const (
@@ -116,7 +115,7 @@ func memberOf(k rawjson.Key) member {
 	return other
 }
 
-// values holds an object's raw members.
+// values holds an object's raw members; nil if missing.
 type values [members][]byte
 
 // scan reads an object. The last duplicate counts, as in JSON decoders. known is true if

@@ -206,7 +206,7 @@ func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string
 		done()
 		return jsonrpc.Reply{}, badTaskError(server)
 	}
-	_ = t.add(own, state)
+	_ = t.add(own, state) // the gateway's own tasks have no limit
 	for _, n := range t.publish(own) {
 		t.deliver(own, n)
 	}

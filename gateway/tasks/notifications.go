@@ -42,10 +42,10 @@ func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method 
 		return c, inflight.DropTaskID(params), done
 	}
 	n := taskNotice{original, method, params}
-	own, kept := t.matchTask(conn, n)
+	own, queued := t.matchTask(conn, n)
 	switch {
 	case own == nil: // unknown, or another server's task
-		return c, inflight.DropTaskID(params), done || kept
+		return c, inflight.DropTaskID(params), done || queued
 	case own.gatewayCall != nil && !done:
 		return &own.gatewayCall.Call, inflight.DropTaskID(params), false
 	}

@@ -2,8 +2,8 @@
 //
 // It maps each task to its owner under a random id, and routes the server's notifications
 // and requests about it. It must not know how tools are found and does not answer
-// requests itself. [Tasks.HandleNotification] runs on read loops and doesn't block; other
-// methods wait for the server.
+// requests itself. [Tasks.HandleNotification] runs on read loops and doesn't block.
+// Methods that pass requests on wait for the server.
 package tasks
 
 import (
@@ -69,10 +69,10 @@ type Task struct {
 	Tool          string // the server's name of the tool
 	ServerTaskID  string // the server's id for it
 	Conn          upstream.Conn
-	number        uint64              // increases with each task
+	number        uint64
 	owner         *downstream.Session // nil for stateless HTTP: the id grants access
 	modern        bool
-	durable       bool
+	durable       bool // outlives the connection
 	token         string
 	gatewayCall   *inflight.Request // waiting call of the gateway; nil for a client's task
 	statusChanged chan struct{}
@@ -127,7 +127,7 @@ type Tasks struct {
 	mu           sync.Mutex
 	last         uint64
 	all          map[string]*Task
-	byOwner      map[*downstream.Session][]*Task
+	byOwner      map[*downstream.Session][]*Task // in order of creation
 	counts       map[ownerGroup]int
 	byServerKey  map[serverTaskKey]*Task // of 2025-11-25
 	pendingCalls map[upstream.Conn]*pendingCalls
@@ -285,7 +285,7 @@ func (t *Tasks) add(own *Task, state []byte) error {
 		if err := t.makeRoomLocked(own, func(*Task) {}); err != nil {
 			return err
 		}
-		_ = t.makeRoomLocked(own, t.removeLocked)
+		_ = t.makeRoomLocked(own, t.removeLocked) // checked above
 		t.counts[own.ownerGroup()]++
 	}
 	var id [16]byte
@@ -440,8 +440,8 @@ func (t *Tasks) newestWaiter(own *Task) (*inflight.Request, <-chan struct{}) {
 }
 
 // matchTask returns the task of a notification, or nil. If a call may still create the
-// task, it queues the notification and kept is true.
-func (t *Tasks) matchTask(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
+// task, it queues the notification and returns queued.
+func (t *Tasks) matchTask(conn upstream.Conn, n taskNotice) (own *Task, queued bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if own := t.byServerKey[serverTaskKey{conn, n.taskID}]; own != nil && own.published {

@@ -37,9 +37,10 @@
 //
 // [Server.Run] owns everything and returns when every goroutine, child and stream of the
 // server is done. All other methods are safe for concurrent use. [Conn.Call],
-// [Server.Await], [Server.Unit], [Server.Modern] and [Server.Acquire] block until their
-// contexts are done at most, the last three not longer than the server's timeout.
-// [Conn.Close] blocks for about five seconds at most. Other methods don't block.
+// [Server.Unit], [Server.Modern], [Server.Acquire], [Server.RefreshSkills] and methods
+// named Await block until their contexts are done at most. Unit, Modern and Acquire don't
+// block longer than the server's timeout. [Conn.Close] blocks for about five seconds at
+// most. Other methods don't block.
 //
 // Read loops never wait. Answers go into channels of capacity one and requests of the
 // server into their own goroutines. Notifications go to [Handler.HandleNotification],

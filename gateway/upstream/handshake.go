@@ -142,7 +142,7 @@ func (l *link) awaitVersions(discovered *discovery) {
 		}
 		l.recordVersions(discovered)
 		if s.offersBothEras() && !l.wire.isLocal() {
-			s.relist(l)
+			s.relist(l) // to find the arguments that go into headers
 		}
 	})
 }
@@ -166,6 +166,7 @@ func (l *link) recordVersions(discovered *discovery) {
 type discovery struct {
 	stop context.CancelFunc
 	done chan struct{}
+	// Valid after done is closed.
 
 	modern   bool
 	result   []byte
@@ -187,7 +188,7 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 		}
 		reply, err := ask()
 		if err == nil && refusesListedVersion(reply.Error) {
-			reply, err = ask() // with the named revision, which was also the first
+			reply, err = ask() // once more: the server lists this revision
 		}
 		switch {
 		case err != nil:

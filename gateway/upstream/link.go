@@ -363,12 +363,12 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 		l.resolve(m)
 		return
 	}
-	kept := *m // only this copy escapes to the heap
-	kept.Params = rawjson.Params(m.Method).Clean(m.Shape, m.Params)
+	message := *m // only this copy escapes to the heap
+	message.Params = rawjson.Params(m.Method).Clean(m.Shape, m.Params)
 	if m.IsRequest() {
-		l.serveRequest(ctx, c, &kept)
+		l.serveRequest(ctx, c, &message)
 	} else {
-		l.handleNotification(c, &kept)
+		l.handleNotification(c, &message)
 	}
 }
 
@@ -515,6 +515,7 @@ func (l *link) handleNotification(c *Call, m *jsonrpc.Message) {
 		tell()
 	case c.deliver(tell):
 	case m.Method == "notifications/message", m.Method == "notifications/progress":
+		// Drop it: its call is over.
 	default:
 		c = nil
 		tell()

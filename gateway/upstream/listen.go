@@ -47,10 +47,11 @@ type listenStream struct {
 	uris           []string
 	acked          chan struct{} // closed once
 	// ended is closed when the call is over; err is the reason.
-	ended   chan struct{}
-	err     error
+	ended chan struct{}
+	err   error
+	// Set before acked is closed.
 	granted map[string]bool
-	empty   bool
+	empty   bool // the server granted nothing
 	since   time.Time
 }
 
@@ -263,7 +264,7 @@ func (ls *listener) replace(uris []string) error {
 		return nil
 	case <-x.ended:
 		select {
-		case <-x.acked: // and nothing is left to listen for
+		case <-x.acked: // acknowledged, but empty
 			return nil
 		default:
 		}
@@ -415,7 +416,7 @@ func (ls *listener) take(c *Call, m *jsonrpc.Message) (done bool) {
 	case next != nil && name == next.subscriptionID:
 		x = next
 	default:
-		return true
+		return true // of a closed stream
 	}
 	if m.Method == "notifications/subscriptions/acknowledged" {
 		if x == nil {

@@ -23,9 +23,9 @@ type listKind struct {
 	kind       registry.Kind
 	capability string // path, separated by spaces
 	method     string
-	member     string
-	key        string
-	optional   bool // servers may lack the method
+	member     string // of the result
+	key        string // of an item: its name, URI or template
+	optional   bool   // servers may lack the method
 }
 
 var listKinds = [registry.Kinds]listKind{
@@ -69,7 +69,7 @@ type lists struct {
 	srv       *Server
 	link      *link
 	wake      [registry.Kinds]chan struct{} // capacity one: kind is dirty
-	announced [registry.Kinds]atomic.Bool
+	announced [registry.Kinds]atomic.Bool   // list_changed arrived
 	skills    *timing.FetchGate
 	// other is the process that last announced a change of a kind, or nil for link.
 	other [registry.Kinds]atomic.Pointer[link]

@@ -342,8 +342,8 @@ func (r *remote) networkError(ctx context.Context, err error) error {
 	return e
 }
 
-// statusError returns the Error for an HTTP error status. body is the start of the
-// response, or nil if unread.
+// statusError returns the Error for an HTTP error status, and closes the connection after
+// a 401. body is the start of the response, or nil if unread.
 func (r *remote) statusError(resp *http.Response, body []byte) error {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized {

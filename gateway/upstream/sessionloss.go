@@ -137,10 +137,10 @@ func (s *Server) sendNotices(l *link) {
 		return
 	}
 	s.mu.Lock()
-	kept := s.unsentNotices[l.Unit()]
+	frames := s.unsentNotices[l.Unit()]
 	delete(s.unsentNotices, l.Unit())
 	s.mu.Unlock()
-	for _, frame := range kept {
+	for _, frame := range frames {
 		l.wire.send(frame)
 	}
 }

@@ -56,8 +56,8 @@ type stdio struct {
 	exitErr    error // valid after exited is closed
 	loops      sync.WaitGroup
 
-	errMu      sync.Mutex
-	stderrTail stderr.Tail
+	errMu      sync.Mutex  // guards stderrTail
+	stderrTail stderr.Tail // redacted
 }
 
 func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {

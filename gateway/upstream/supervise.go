@@ -388,7 +388,7 @@ func (s *Server) explain(err error, l *link) error {
 	if !ok || !own || len(failure.Lines) > 0 {
 		return err
 	}
-	e := *failure
+	e := *failure // others may hold it
 	return child.explain(&e, errors.Is(err, context.DeadlineExceeded))
 }
 

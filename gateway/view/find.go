@@ -62,7 +62,8 @@ func (v *Views) checkPermitted(t registry.Target, name string) error {
 	return ForbiddenError(t, name)
 }
 
-// ForbiddenError returns the error for a denied target, like for an unknown one.
+// ForbiddenError returns the error for a denied target. It equals the error for an
+// unknown name.
 func ForbiddenError(t registry.Target, name string) error {
 	e := &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
 	if t.Entry != nil {
@@ -88,9 +89,9 @@ func (v *Views) explainMissing(client *downstream.Session, seen *registry.Snapsh
 	if err.Kind != registry.Tool && err.Kind != registry.Prompt {
 		return err
 	}
-	told := *err
-	told.MissingReason = missingReason(seen, err, owner)
-	return &told
+	explained := *err
+	explained.MissingReason = missingReason(seen, err, owner)
+	return &explained
 }
 
 // unlistedOwner returns the visible server that owns a name's prefix and has not listed,

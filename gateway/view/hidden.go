@@ -21,7 +21,7 @@ type HiddenEntry struct {
 	Since  time.Time // when the user disabled it
 }
 
-// Reason is the origin of a hidden entry.
+// Reason names the cause that hides an entry.
 type Reason string
 
 // By precedence: users cannot enable what the config filters.
@@ -93,7 +93,8 @@ func (v *Views) IsDisabled(e *registry.Entry) bool {
 	return v.set.Load().disabled.has(e.Server, e.Kind, e.Name)
 }
 
-// IsListed returns a function that reports whether any client's lists have an entry.
+// IsListed returns a function that reports whether an entry is in the lists of any
+// profile or of clients without one.
 func (v *Views) IsListed() func(e *registry.Entry) bool {
 	set := v.set.Load()
 	lists := []*registry.Snapshot{set.defaultView.snapshot(v.registry).lists}

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-const about = "All your MCP servers as one, for every client, with a screen that shows them live."
+const about = "All your MCP servers as one, for every client, with a UI that shows them live."
 
 func main() {
 	var r release

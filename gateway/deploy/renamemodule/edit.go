@@ -195,7 +195,7 @@ func apply(name, text string, edits []edit) (string, error) {
 	if len(edits) == 0 {
 		return text, nil
 	}
-	// Comments stand among the other nodes.
+	// Comments were collected last.
 	slices.SortFunc(edits, func(a, b edit) int { return a.from - b.from })
 	var out strings.Builder
 	end := 0

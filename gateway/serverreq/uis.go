@@ -13,7 +13,7 @@ import (
 // the user of an open UI has.
 func (a *Router) UserCanAnswer(refusal []byte) bool {
 	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
-	if code != downstream.CodeMissingCapability || a.openScreens.Load() == 0 {
+	if code != downstream.CodeMissingCapability || a.openUIs.Load() == 0 {
 		return false
 	}
 	may := false
@@ -29,7 +29,7 @@ func (a *Router) UserCanAnswer(refusal []byte) bool {
 // its extensions. It adds roots if gateway.roots is set. It adds elicitation and sampling
 // if a UI is open or screen is set.
 func (a *Router) Capabilities(declared []byte, screen bool) []byte {
-	screen = screen || a.openScreens.Load() > 0
+	screen = screen || a.openUIs.Load() > 0
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
