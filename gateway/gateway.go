@@ -92,6 +92,7 @@ func ServerInfo(version string) []byte {
 	return rawjson.Object("name", "goblin", "title", "Goblin", "version", version)
 }
 
+// RegistryOptions returns the options of the catalog.
 func RegistryOptions(cfg *config.Config) registry.Options {
 	names := make([]string, len(cfg.Servers))
 	for i, s := range cfg.Servers {

@@ -42,6 +42,7 @@ func skillError(method string, e *jsonrpc.Error) *jsonrpc.Error {
 	return e
 }
 
+// Methods that name a skill or a folder.
 const (
 	MethodSkillsGet       = "skills/get"
 	MethodSkillsDirectory = "resources/directory/read"

@@ -50,8 +50,8 @@ func (s *Session) dropNotification(server string, out sender) bool {
 	return drop
 }
 
-// decide reports whether to drop a notification. missed is the number of earlier drops to
-// report now.
+// decide reports whether to drop a notification. over means that too much is unsent,
+// under that little is. missed is the number of earlier drops to report now.
 func (t *dropCounters) decide(server string, over, under bool) (drop bool, missed uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

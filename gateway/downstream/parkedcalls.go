@@ -110,7 +110,7 @@ func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, evicted *par
 }
 
 // evictCandidateLocked returns the oldest call of the owner with most calls, counting
-// next.
+// next. There must be a call.
 func (t *ParkedCalls) evictCandidateLocked(next parkOwner) *parkedCall {
 	all := slices.Collect(maps.Values(t.all))
 	for _, who := range []func(parkOwner) parkOwner{parkOwner.client, parkOwner.connection} {

@@ -99,7 +99,8 @@ func (x *Request) awaitTurn() {
 	}
 }
 
-// endTurnLocked is called with the session's mu.
+// endTurnLocked lets the next request of the same order run. The caller holds the
+// session's mu.
 func (x *Request) endTurnLocked() {
 	if x.turn == nil {
 		return
@@ -329,6 +330,7 @@ func (x *Request) Client() ClientInfo {
 	return x.session.Client()
 }
 
+// ClientName returns the client's name, or "" if it is not known.
 func (x *Request) ClientName() string {
 	if m := x.Modern(); m != nil {
 		return m.name()
@@ -399,10 +401,10 @@ func (x *Request) cancellation() (reason string, is bool) {
 	return reason, is
 }
 
-// Notify sends a notification before the answer, and returns false after it. Above 1 MiB
-// of unsent bytes, a newer notification with the same key replaces it. Without a key, it
-// is dropped above a quarter of limits.unsent. If an HTTP client accepts no events, it
-// uses the session-wide stream.
+// Notify sends a notification before the answer. It returns false once the request was
+// answered or cancelled. Above 1 MiB of unsent bytes, a newer notification with the same
+// key replaces it. Without a key, it is dropped above a quarter of limits.unsent. If an
+// HTTP client accepts no events, it uses the session-wide stream.
 func (x *Request) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	_, sent := x.Relay("", key, method, params, edits...)
 	return sent

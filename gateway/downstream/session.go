@@ -34,7 +34,8 @@ type sender interface {
 	laneBytes(server string) int64
 }
 
-// Session is a client's connection, or over HTTP the time from initialize to its end.
+// Session is a client's connection, or over HTTP the time from initialize to its end. It
+// ends with [Handler].SessionClosed.
 type Session struct {
 	id             string
 	transport      string
@@ -53,10 +54,10 @@ type Session struct {
 	stopping       chan struct{}
 	stateless      bool // the session of all stateless HTTP requests
 	anonymous      bool
-	hasRequests    atomic.Bool // other than initialize and ping
-	address        string      // client's address over HTTP, otherwise ""
-	starter        Starter     // may be nil
-	handshake      atomic.Pointer[handshake]
+	hasRequests    atomic.Bool               // other than initialize and ping
+	address        string                    // client's address over HTTP, otherwise ""
+	starter        Starter                   // may be nil
+	handshake      atomic.Pointer[handshake] // nil before SetInitialized
 	drops          dropCounters
 	level          atomic.Int32 // above LevelUnset
 	project        atomic.Pointer[string]
@@ -142,7 +143,7 @@ func randomID() string {
 // ID returns the id for logs and the UI. HTTP clients use another, secret id.
 func (s *Session) ID() string { return s.id }
 
-// Transport returns "stdio", "socket", "http", or "screen" for a UI.
+// Transport returns "stdio", "http", [SocketTransport] or [ScreenTransport].
 func (s *Session) Transport() string { return s.transport }
 
 // Started returns the time at which the session opened.
@@ -429,6 +430,7 @@ func (s *Session) awaitAskSlot(ctx, scope context.Context) (sent func(), err err
 }
 
 // Close closes the session without waiting. Only the first reason counts.
+// [Handler].SessionClosed follows.
 func (s *Session) Close(reason error) {
 	if reason == nil {
 		reason = ErrSessionEnded

@@ -134,7 +134,7 @@ func (t *sessionTable) release(b *httpSession) {
 	defer t.mu.Unlock()
 	b.refs--
 	b.lastUsed = time.Now()
-	t.leave(b)
+	t.releaseEndedLocked(b)
 }
 
 func (t *sessionTable) idleTime(b *httpSession) time.Duration {
@@ -151,10 +151,10 @@ func (t *sessionTable) markEnded(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b.ended = true
-	t.leave(b)
+	t.releaseEndedLocked(b)
 }
 
-func (t *sessionTable) leave(b *httpSession) {
+func (t *sessionTable) releaseEndedLocked(b *httpSession) {
 	if b.ended && b.refs == 0 {
 		b.share.Release()
 	}

@@ -56,7 +56,7 @@ func (w *byteStream) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *json
 	switch {
 	case len(after) > 0 && w.queue.SendAfter(after, frame...):
 	case burst != nil:
-		burst.Flush() // at most the answers that it must follow
+		burst.Flush() // keeps the order
 		w.queue.SendParts(frame, of)
 	case w.session.busy():
 		w.queue.SendPartsBuffered(frame, of)

@@ -29,7 +29,7 @@ import (
 
 const (
 	dialLimit = 10 * time.Second
-	// bytes
+	// maxHead is in bytes.
 	maxHead = 256 << 10
 )
 

@@ -90,6 +90,7 @@ func LimitExtensions(capabilities []byte) (limited []byte, complaint string) {
 	return rawjson.SetMember(rawjson.RemoveMember(capabilities, "extensions"), "extensions", append(some, '}')), complaint
 }
 
+// Declared holds what a server declared.
 type Declared struct {
 	Server       string
 	Capabilities []byte

@@ -15,6 +15,7 @@ type Clients struct {
 	all map[*downstream.Session]struct{}
 }
 
+// Open adds a session.
 func (c *Clients) Open(s *downstream.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,6 +25,7 @@ func (c *Clients) Open(s *downstream.Session) {
 	c.all[s] = struct{}{}
 }
 
+// Close removes a session.
 func (c *Clients) Close(s *downstream.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -86,6 +86,7 @@ func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string,
 	}
 }
 
+// RecordLatency records how long the answer took.
 func (u *Request) RecordLatency(d time.Duration) { u.latency.record(d) }
 
 // WireID returns the id of the call on the wire and its HTTP response.
@@ -122,6 +123,7 @@ func (u *Request) Pause() {
 	}
 }
 
+// Resume ends one Pause.
 func (u *Request) Resume() {
 	u.Call.Resume()
 	for ; u != nil; u = u.Outer {

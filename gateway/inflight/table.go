@@ -145,6 +145,7 @@ func (t *Table) Server(conn upstream.Conn) string {
 	return ""
 }
 
+// Connections returns the open connections in no particular order.
 func (t *Table) Connections() []*Connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,7 +26,8 @@ func (c *Call[T]) Done() <-chan outcome { return c.reply }
 // Take returns the reply or error.
 func (o outcome) Take() (Reply, error) { return o.reply, o.err }
 
-// Release returns a finished or removed call to the pool.
+// Release returns a call to the pool. Its outcome must have been received, or Remove have
+// returned it.
 func (p *Pending[T]) Release(c *Call[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +67,7 @@ func (p *Pending[T]) Add(info T) (*Call[T], error) {
 	return p.addLocked(info)
 }
 
-// AddAsync opens a call for OnDone.
+// AddAsync opens a call whose outcome goes to OnDone, once.
 func (p *Pending[T]) AddAsync(info T) (id int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

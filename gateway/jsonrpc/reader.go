@@ -103,8 +103,8 @@ func (r *Reader) Ready() bool {
 }
 
 // Read returns the next non-blank frame without line break, in its own memory. It skips a
-// leading byte order mark. After [*TooLongError] reading can continue. A last frame
-// without line break precedes io.EOF.
+// leading byte order mark. A last frame without line break precedes io.EOF. It returns
+// errors of the underlying reader, and [*TooLongError], after which reading can continue.
 func (r *Reader) Read() ([]byte, error) {
 	if !r.started {
 		r.started = true

@@ -224,6 +224,7 @@ func (o *SendQueue) OverLimit() bool {
 
 func (o *SendQueue) countLocked(n int64) { o.overLimit = !o.reservation.Resize(o.unsent.Add(n)) }
 
+// UnsentBytes returns the bytes not yet written.
 func (o *SendQueue) UnsentBytes() int64 { return o.unsent.Load() }
 
 // StalledFor returns the time without progress of the current write, or 0.

@@ -34,7 +34,8 @@ func newAttempt() *attempt {
 	return a
 }
 
-// NewStream returns a SendQueue for w, which it never closes.
+// NewStream returns a SendQueue for w. Only one goroutine at a time writes to w, which is
+// never closed.
 func NewStream(w io.Writer) *SendQueue {
 	s := &Stream{w: w}
 	if nonBlocking(w) {

@@ -68,6 +68,7 @@ type Options struct {
 	Logger     *slog.Logger // for panics in callbacks; may be nil
 }
 
+// Client is a session with Goblin. It is safe for concurrent use.
 type Client struct {
 	o     Options
 	conn  net.Conn

@@ -35,8 +35,8 @@ var ErrFull = errors.New("memory limit for all clients and servers reached")
 type Pool struct {
 	limit int64
 
-	mu   sync.Mutex
-	held int64
+	mu       sync.Mutex
+	reserved int64
 }
 
 // New returns a Pool of limit bytes; see [Limit].
@@ -66,7 +66,7 @@ func (p *Pool) IsShort() bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.held > p.limit/2
+	return p.reserved > p.limit/2
 }
 
 // Owner is a client, server or separately counted request. A nil Owner has no limit.
@@ -74,7 +74,7 @@ type Owner struct {
 	pool *Pool
 
 	// Guarded by pool.mu.
-	held     int64
+	reserved int64
 	released bool
 }
 
@@ -106,8 +106,8 @@ func (o *Owner) CanReserve(n int) bool {
 
 // canReserveLocked applies the policy of the package.
 func (o *Owner) canReserveLocked(n int64) bool {
-	free := o.pool.limit - o.pool.held - n
-	return o.held+n <= free/3
+	free := o.pool.limit - o.pool.reserved - n
+	return o.reserved+n <= free/3
 }
 
 // Release returns all bytes of the owner. Its reservations no longer count.
@@ -117,21 +117,21 @@ func (o *Owner) Release() {
 	}
 	o.pool.mu.Lock()
 	defer o.pool.mu.Unlock()
-	o.pool.held -= o.held
-	o.held, o.released = 0, true
+	o.pool.reserved -= o.reserved
+	o.reserved, o.released = 0, true
 }
 
 // Reservation is an object of an owner. The zero value has no owner and no limit.
 type Reservation struct {
-	owner *Owner
-	held  atomic.Int64 // changed under owner.pool.mu
+	owner    *Owner
+	reserved atomic.Int64 // changed under owner.pool.mu
 }
 
 // SetOwner sets the owner of an empty reservation.
 func (r *Reservation) SetOwner(o *Owner) { r.owner = o }
 
 // IsCounted reports whether the reservation takes part of the pool.
-func (r *Reservation) IsCounted() bool { return r.held.Load() > 0 }
+func (r *Reservation) IsCounted() bool { return r.reserved.Load() > 0 }
 
 // Resize sets the size to n bytes. If that does not fit, it changes nothing and returns
 // false.
@@ -139,22 +139,22 @@ func (r *Reservation) Resize(n int64) bool {
 	if n <= FreeSize {
 		n = 0
 	}
-	if r.owner == nil || n == r.held.Load() {
+	if r.owner == nil || n == r.reserved.Load() {
 		return true
 	}
 	pool := r.owner.pool
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
-	more := n - r.held.Load()
+	more := n - r.reserved.Load()
 	switch {
 	case r.owner.released:
-		r.held.Store(0)
+		r.reserved.Store(0)
 		return true
 	case more > 0 && !r.owner.canReserveLocked(more):
 		return false
 	}
-	r.held.Store(n)
-	r.owner.held += more
-	pool.held += more
+	r.reserved.Store(n)
+	r.owner.reserved += more
+	pool.reserved += more
 	return true
 }

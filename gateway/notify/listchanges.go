@@ -89,7 +89,7 @@ func (n *Notifier) awaitQuiet(ctx context.Context, changes <-chan registry.Chang
 }
 
 // notifyLists notifies clients with changed lists and reports whether any was.
-func (n *Notifier) notifyLists() (told bool) {
+func (n *Notifier) notifyLists() (notified bool) {
 	open := n.listens.open()
 	defer n.setInitial(n.versions()) // later sessions have these lists
 	for i, l := range listNotifications {
@@ -107,9 +107,9 @@ func (n *Notifier) notifyLists() (told bool) {
 			}
 		}
 		n.o.Journal.RecordBroadcast("", l.method, "", nil, to)
-		told = told || len(to) > 0
+		notified = notified || len(to) > 0
 	}
-	return told
+	return notified
 }
 
 // refetchCounts counts the lists that were fetched again after an announcement. Each is

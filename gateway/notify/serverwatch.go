@@ -42,7 +42,7 @@ func (n *Notifier) notifyServers() {
 	n.serverWatch.mu.Lock()
 	defer n.serverWatch.mu.Unlock()
 	byChoice := make(map[registry.Visibility][]registry.ServerState)
-	told := make(map[subscriber][]registry.ServerState)
+	next := make(map[subscriber][]registry.ServerState)
 	passed := make(map[subscriber]bool)
 	for _, h := range n.subscriptions.subscribers(serversKey) {
 		seen := n.catalogOf(h)
@@ -51,13 +51,13 @@ func (n *Notifier) notifyServers() {
 			states = n.serverStates(seen)
 			byChoice[seen.Visibility()] = states
 		}
-		told[h] = states
+		next[h] = states
 		if reflect.DeepEqual(n.serverWatch.sent[h], states) {
 			passed[h] = true
 		}
 	}
-	n.serverWatch.sent = told
-	if len(passed) < len(told) {
+	n.serverWatch.sent = next
+	if len(passed) < len(next) {
 		n.notifySubscribers(serversKey, serversKey.uri, rawjson.Object("uri", serversKey.uri), passed)
 	}
 }

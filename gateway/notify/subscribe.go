@@ -391,15 +391,15 @@ func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []b
 		}
 	}
 	n.subscriptions.mu.Unlock()
-	told := notices[:0]
+	visible := notices[:0]
 	for _, to := range notices {
 		if seen := n.catalogOf(to.subscriber); seen.IsVisible(server, registry.Resource, uri) {
 			to.uri = n.spelling(seen, server, to.watched, watched, uri)
-			told = append(told, to)
+			visible = append(visible, to)
 		}
 	}
-	receivers := make([]telemetry.Receiver, len(told))
-	for i, to := range told {
+	receivers := make([]telemetry.Receiver, len(visible))
+	for i, to := range visible {
 		params := params
 		if to.unsentBytes() > maxUpdates {
 			// The number of sub-resources and the size of params have no limit.

@@ -48,6 +48,7 @@ type Router struct {
 	work         sync.WaitGroup
 }
 
+// New returns a Router.
 func New(o Options) *Router {
 	a := &Router{o: o}
 	a.roots.Store(&o.Roots)

@@ -20,6 +20,7 @@ const drainLimit = 30 * time.Second
 // Change lists the servers that [Manager.Apply] touched, in config order.
 type Change struct{ Added, Changed, Removed []string }
 
+// Empty reports whether Apply touched no server.
 func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) == 0 }
 
 // Apply applies an edited config. Servers with an unchanged definition keep running. A

@@ -26,6 +26,7 @@ type Extension struct {
 	Script func(ctx context.Context, source string, ask AskServers) (daemon.ScriptAnswer, error)
 }
 
+// EmbeddingsFailed counts and logs a failure of the embeddings.
 func (i *Stack) EmbeddingsFailed(err error) {
 	i.metrics.AddEmbeddingsFailure()
 	i.o.Logger.Debug("embeddings failed; searching by words", "err", err)
@@ -34,12 +35,14 @@ func (i *Stack) EmbeddingsFailed(err error) {
 // AskServers sends a request by listed names. An error answer is an *[jsonrpc.Error].
 type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
+// SearchResult is the result of Extension.Search.
 type SearchResult struct {
 	Hits  []Hit
 	Total int  // without the limit
 	Weak  bool // no good match
 }
 
+// Hit is a found entry. A higher Score is better.
 type Hit struct {
 	Entry *registry.Entry
 	Score float64

@@ -11,7 +11,7 @@ import (
 	"goblin/registry"
 )
 
-// updateEndpoint adds the edited config's endpoint, even if it has mistakes.
+// updateEndpoint adds the endpoint of the edited config, even if the config has mistakes.
 func (i *Stack) updateEndpoint() {
 	if i.listener == nil || i.o.FindEndpoint == nil {
 		return
@@ -81,7 +81,7 @@ func (i *Stack) reload(meant bool) bool {
 		i.watchEnvFile(cfg.EnvFile)
 	}
 	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.servedConfig.Servers) > 0 {
-		// usually half-written
+		// the file is usually half-written
 		err = errors.New(i.o.Config.Path + ": no servers configured; to stop Goblin, run goblin stop")
 	}
 	if err != nil {

@@ -134,7 +134,7 @@ type Stack struct {
 	reloadMu      sync.Mutex
 	servedConfig  *config.Config // config in use; guarded by reloadMu
 	configInvalid bool           // guarded by reloadMu
-	envFiles      chan string    // sent to under reloadMu
+	envFiles      chan string    // the current env_file; sent to under reloadMu
 
 	touchInterval time.Duration // shorter in tests
 }
@@ -145,9 +145,9 @@ func New(o Options) (*Stack, error) {
 	if o.Mask == nil {
 		o.Mask = config.NewMask(o.Config)
 	}
-	mask, kept := o.Mask, gateway.RegistryOptions(o.Config)
-	kept.Redact = mask.String
-	reg := registry.New(kept)
+	mask, options := o.Mask, gateway.RegistryOptions(o.Config)
+	options.Redact = mask.String
+	reg := registry.New(options)
 	lines := logs.NewLimiter(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
 	o.Logger = slog.New(lines)
 	i := &Stack{
@@ -292,15 +292,15 @@ func (i *Stack) Run(outer context.Context) error {
 	// Close sessions first, to remove their subscriptions.
 	servers, stopServers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServers()
-	var backends sync.WaitGroup
-	backends.Go(func() {
+	var work sync.WaitGroup
+	work.Go(func() {
 		defer i.children.Close()
 		i.children.Sweep(servers) // leftovers may block the servers
 		i.gateway.Run(servers)
 	})
-	backends.Go(func() { i.meter.Run(servers) })
+	work.Go(func() { i.meter.Run(servers) })
 	if i.extension.Run != nil {
-		backends.Go(func() { i.extension.Run(servers) })
+		work.Go(func() { i.extension.Run(servers) })
 	}
 
 	var edits sync.WaitGroup
@@ -349,7 +349,7 @@ func (i *Stack) Run(outer context.Context) error {
 	i.mu.Unlock()
 	i.serving.Wait()
 	stopServers()
-	backends.Wait()
+	work.Wait()
 	if i.listener != nil {
 		if err := i.listener.Close(); err != nil {
 			i.o.Logger.Warn("lock not released", "err", err)

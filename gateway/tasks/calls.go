@@ -314,6 +314,7 @@ func (t *Tasks) cancel(own *Task) {
 	})
 }
 
+// WithExtension declares the tasks extension in capabilities, and no other.
 func WithExtension(capabilities []byte) []byte {
 	return rawjson.SetMember(capabilities, "extensions", []byte(`{"`+extension+`":{}}`))
 }

@@ -147,6 +147,7 @@ func New(o Options) *Tasks {
 	}
 }
 
+// Wait waits for background goroutines.
 func (t *Tasks) Wait() { t.work.Wait() }
 
 var empty = []byte("{}")

@@ -33,7 +33,7 @@ type MeteredCall struct {
 	Duration             time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	NoDuration           bool          // Duration depends on the user
+	NoDuration           bool          // Duration does not measure the server
 	UserWait             time.Duration // for the user
 }
 
@@ -134,7 +134,7 @@ type Meter struct {
 	lastLabels       *labelCounters                // most calls equal the previous one
 	rowCounts        [3]int                        // servers, tools and clients
 	saved            *usageState                   // content of the file; immutable
-	writeErrorLogged bool                          // logged once
+	writeErrorLogged bool
 
 	saving      sync.Mutex
 	replaced    bool // moved a bad file aside
@@ -160,6 +160,7 @@ func OpenMeter(o MeterOptions) *Meter {
 	return m
 }
 
+// Add counts a call. A nil Meter counts nothing.
 func (m *Meter) Add(c MeteredCall) {
 	if m == nil {
 		return
@@ -408,10 +409,10 @@ func (s *usageState) list(all []ListedTool) {
 // trim removes missing and long unused rows, and rows over the limits: the longest unused
 // first, then the smallest.
 func (s *usageState) trim(now time.Time) {
-	const kept = 180 * 24 * time.Hour
+	const maxUnused = 180 * 24 * time.Hour
 	var classes [3][]rowKey
 	for k, c := range s.rows {
-		if c.definition == 0 && !c.disabled && c.last < now.Add(-kept).Unix() {
+		if c.definition == 0 && !c.disabled && c.last < now.Add(-maxUnused).Unix() {
 			delete(s.rows, k)
 			continue
 		}

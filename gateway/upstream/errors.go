@@ -11,6 +11,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
+// Codes of an [Error]. Clients get them in data.code.
 const (
 	ConnectionError = "CONNECTION_ERROR" // no connection, or closed before the answer
 	RequestTimeout  = "REQUEST_TIMEOUT"  // no answer in time

@@ -20,8 +20,8 @@ type project struct {
 
 const (
 	program = "goblin"
-	// lastEarly sorts before no host that works: Go initialises packages in the order of their
-	// paths, and tui/termquery must come before this one, which Bubble Tea waits for.
+	// lastEarly sorts after all permitted hosts. Go initializes packages in the order of
+	// their paths, and tui/termquery must precede "unicode", which Bubble Tea waits for.
 	lastEarly = "unicode"
 )
 

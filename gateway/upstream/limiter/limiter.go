@@ -42,7 +42,7 @@ type share struct {
 	limiter *Limiter
 	client  any
 	group   any
-	held    int
+	inUse   int
 	waiting list.List // of chan struct{}, closed when acquired
 	release func()
 }
@@ -81,14 +81,14 @@ func (t *Limiter) canAcquireLocked(s *share) bool {
 	free := t.limit - t.inUse
 	most := max(t.limit-1, 1) // no client gets all slots
 	if t.limit <= minShared {
-		return free > 0 && s.held < most && t.groups[s.group] < most
+		return free > 0 && s.inUse < most && t.groups[s.group] < most
 	}
-	return free > 0 && s.held < min(shareFactor*free, most) && t.groups[s.group] < groupFactor*free
+	return free > 0 && s.inUse < min(shareFactor*free, most) && t.groups[s.group] < groupFactor*free
 }
 
 func (t *Limiter) acquireLocked(s *share) {
 	t.inUse++
-	s.held++
+	s.inUse++
 	if s.group != nil {
 		t.groups[s.group]++
 	}
@@ -97,7 +97,7 @@ func (t *Limiter) acquireLocked(s *share) {
 // releaseLocked releases a slot and gives free slots to waiting clients.
 func (t *Limiter) releaseLocked(s *share) {
 	t.inUse--
-	s.held--
+	s.inUse--
 	if s.group != nil {
 		if t.groups[s.group]--; t.groups[s.group] == 0 {
 			delete(t.groups, s.group)
@@ -120,7 +120,7 @@ func (t *Limiter) releaseLocked(s *share) {
 }
 
 func (t *Limiter) forgetIdleLocked(s *share) {
-	if s.held > 0 || s.waiting.Len() > 0 {
+	if s.inUse > 0 || s.waiting.Len() > 0 {
 		return
 	}
 	delete(t.shares, s.client)
@@ -183,16 +183,16 @@ func (w *Wait) Cancel() (own, others int) {
 	defer t.mu.Unlock()
 	select {
 	case <-w.Done():
-		held := s.held - 1
+		own = s.inUse - 1
 		t.releaseLocked(s)
-		return held, t.inUse - held
+		return own, t.inUse - own
 	default:
 	}
 	s.waiting.Remove(w.turn)
 	if s.waiting.Len() == 0 {
 		t.ring = slices.DeleteFunc(t.ring, func(other *share) bool { return other == s })
 	}
-	held := s.held
+	own = s.inUse
 	t.forgetIdleLocked(s)
-	return held, t.inUse - held
+	return own, t.inUse - own
 }

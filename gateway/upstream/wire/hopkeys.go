@@ -25,6 +25,7 @@ const (
 // Goblin's own are added. Other keys with the prefix belong to extensions and stay.
 var HopKeys = []string{Protocol, Capabilities, ClientInfo, LogLevel, ServerInfo, Subscription}
 
+// IsHopKey reports whether a key is one of HopKeys.
 func IsHopKey(k rawjson.Key) bool {
 	if bytes.IndexByte(k, '\\') < 0 && !strings.HasPrefix(string(k), `"`+metaPrefix) {
 		return false

@@ -11,6 +11,7 @@ import (
 // SessionLoss is a verdict on the session of a request.
 type SessionLoss int
 
+// The verdicts.
 const (
 	SessionKept    SessionLoss = iota
 	SessionSuspect             // maybe lost; the request may have been executed

@@ -61,6 +61,7 @@ func (p *TokenPosition) inside(params, obj []byte, full, empty *padding) {
 	p.end = p.start
 }
 
+// IsKnown reports whether the position was determined.
 func (p *TokenPosition) IsKnown() bool { return p.known }
 
 // IsMissing reports whether the token is inserted rather than replaced.
