@@ -89,7 +89,6 @@ func FormatError(e *jsonrpc.Error) *jsonrpc.Error {
 	return &formatted
 }
 
-// excerpt returns at most 64 characters of a value.
 func excerpt(v string) string {
 	const most = 64
 	n := 0

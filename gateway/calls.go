@@ -123,7 +123,6 @@ func (g *Gateway) countRead(r *request, t registry.Target) {
 	}
 }
 
-// complete forwards a completion to the reference's owner.
 func (g *Gateway) complete(r *request) {
 	ref := rawjson.Get(r.Params(), "ref")
 	kind := rawjson.GetString(ref, "type")
@@ -476,7 +475,7 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 	return conn, release, nil
 }
 
-// needsApproval reports whether a request concerns a tool or skill, which users approve.
+// needsApproval is true for tools and skills.
 func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	switch t := r.target.Entry; {
 	case t != nil && t.Kind == registry.Tool:

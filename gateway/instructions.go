@@ -99,7 +99,6 @@ func joinNames(servers []DescribedServer) string {
 	return out.String()
 }
 
-// part is the text about a server.
 type part struct{ head, text string }
 
 // cutToFit cuts the longest parts first.

@@ -13,7 +13,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Methods that a local tool may use.
 var nestedMethods = map[string]method{
 	"tools/call":          (*Gateway).callTool,
 	"prompts/get":         (*Gateway).getPrompt,

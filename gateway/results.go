@@ -27,7 +27,6 @@ func (g *Gateway) truncateResult(r *request, server string, result []byte, edits
 	return g.results.Truncate(r.Method(), result, edits, bound)
 }
 
-// repair returns a result that clients accept. name is the target's original name.
 func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	w := &r.rewriter
 	result, kinds := shape.Repair(shape.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)

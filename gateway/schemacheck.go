@@ -143,12 +143,10 @@ func (c *checker) checkObject(path string, s, value map[string]any) {
 	}
 }
 
-// pointer returns a part of a JSON pointer (RFC 6901).
 func pointer(name string) string {
 	return excerpt(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }
 
-// at returns the schema of a local reference, or nil.
 func (c *checker) at(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	at := c.root

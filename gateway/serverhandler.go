@@ -14,7 +14,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// serverHandler adapts Gateway to [upstream.Handler].
 type serverHandler struct{ *Gateway }
 
 // ConnOpened implements [upstream.Handler].

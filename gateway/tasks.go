@@ -9,7 +9,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// createTask forwards a call answered by a task (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
 	r.server, r.target, r.serverEdits = t.Server, t, edits
 	attempt := func() error {

@@ -9,7 +9,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// record records a request.
 func (g *Gateway) record(r *request, label string) {
 	tool := ""
 	if label == "tools/call" {

@@ -43,7 +43,6 @@ func (r *Registry) HandOver(cmd *exec.Cmd) error {
 	return nil
 }
 
-// isIncomplete reports whether children may be missing from the file.
 func (r *Registry) isIncomplete() bool {
 	if r == nil {
 		return true

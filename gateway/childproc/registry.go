@@ -148,7 +148,6 @@ func (r *Registry) add(pid int, server, command string) (n int, err error) {
 	return n, nil
 }
 
-// fail logs the first failure.
 func (r *Registry) fail(err error) {
 	if !r.failed {
 		r.failed = true

@@ -21,7 +21,6 @@ const (
 
 func isBatch(err error) bool { return errors.Is(err, jsonrpc.ErrBatch) }
 
-// batch is the stream that collects the answers to a batch.
 type batch struct {
 	stream // of the batch, for all other frames
 	limit  int64

@@ -66,7 +66,6 @@ const (
 	statelessClientTTL  = time.Hour
 )
 
-// recordStatelessLocked records a stateless client that lists tools.
 func (s *Session) recordStatelessLocked(name string, now time.Time) {
 	if _, known := s.statelessClients[name]; !known && len(s.statelessClients) >= maxStatelessClients {
 		oldest, since := "", now

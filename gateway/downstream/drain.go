@@ -68,7 +68,6 @@ func (l *limitListener) notifyLocked() {
 	}
 }
 
-// drain finishes accepted requests if the cause of ctx is ErrDrain.
 func (h *HTTP) drain(ctx context.Context, srv *http.Server) {
 	if !errors.Is(context.Cause(ctx), ErrDrain) {
 		return

@@ -119,7 +119,6 @@ func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, sha
 	return edits
 }
 
-// toModernNotFound converts a resource-not-found error for stateless revisions.
 func toModernNotFound(raw, uri []byte) []byte {
 	if code, _ := rawjson.Int(rawjson.Get(raw, "code")); code != CodeResourceNotFound {
 		return raw

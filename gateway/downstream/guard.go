@@ -17,7 +17,6 @@ type guard struct {
 	loopback bool // check the host
 }
 
-// admit reports whether a request may proceed. If not, it has answered.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) bool {
 	if !g.allowsHost(hostOf(r.Host)) {
 		http.Error(w, "Forbidden: host not allowed; use a loopback host or add it to gateway.allowed_hosts", http.StatusForbidden)
@@ -107,7 +106,7 @@ func paramHeaders(r *http.Request) (list string) {
 	return list
 }
 
-// listensOnLoopback reports whether an address is local. "" counts as local.
+// "" counts as loopback.
 func listensOnLoopback(listen string) bool {
 	return listen == "" || isLoopback(hostOf(listen))
 }

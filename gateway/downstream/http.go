@@ -195,7 +195,6 @@ func headersNameLegacy(head http.Header) bool {
 	return !slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return !slices.Contains(DefaultProtocols, v) })
 }
 
-// checkProtocol refuses unknown revisions.
 func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
 	if headersNameLegacy(r.Header) {
 		return true

@@ -183,7 +183,6 @@ func (b *httpSession) addPost(f *eventStream) {
 	b.streams[f] = struct{}{}
 }
 
-// addGet opens a session-wide stream with the buffered notifications.
 func (b *httpSession) addGet() *eventStream {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -39,7 +39,6 @@ type postStream struct {
 	signaled       bool
 }
 
-// signalLocked wakes the request's goroutine to write.
 func (p *postStream) signalLocked() {
 	if !p.signaled {
 		p.signaled = true
@@ -190,7 +189,6 @@ func (p *postStream) markLeft() {
 	p.done = true
 }
 
-// acceptable refuses unsupported content types.
 func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		writeRPCError(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")

@@ -5,7 +5,6 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// memoryShare is a client's share of the memory limit.
 type memoryShare struct {
 	*memlimit.Owner
 	bytes       int64 // of requests; guarded by the session's mu

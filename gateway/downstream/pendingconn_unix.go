@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasPendingConn reports whether a connection waits to be accepted.
 func hasPendingConn(l net.Listener) (found bool) {
 	c, ok := l.(syscall.Conn)
 	if !ok {

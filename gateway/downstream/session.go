@@ -438,7 +438,6 @@ func (s *Session) Close(reason error) {
 	s.cancel(reason)
 }
 
-// stop refuses new requests and fails those to the client.
 func (s *Session) stop(reason error) {
 	s.mu.Lock()
 	if !s.closing.Swap(true) {

@@ -76,7 +76,6 @@ func New(server string) *Transport {
 	return t
 }
 
-// serverKey marks the context of requests to the server itself.
 type serverKey struct{}
 
 // RoundTrip sends a request. It returns a [RefusedError] if the server may not name the
@@ -126,8 +125,8 @@ func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn
 	return dialer.DialContext(ctx, network, address)
 }
 
-// mayReachPrivate reports whether a request may use a private address. The server itself
-// may have one, but not after it answered from a public address.
+// mayReachPrivate permits a private address for the server itself, unless it answered from
+// a public one before.
 func (t *Transport) mayReachPrivate(ctx context.Context) bool {
 	if ctx.Value(serverKey{}) == nil {
 		return t.IsLocal(ctx)
@@ -201,8 +200,7 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(host(u), port)
 }
 
-// host returns the host of a URL in its lookup form. Full-width digits, for example,
-// become ASCII.
+// host returns the lookup form of a host: full-width digits, for example, become ASCII.
 func host(u *url.URL) string {
 	name := u.Hostname()
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {

@@ -24,7 +24,6 @@ var privateBlocks = []netip.Prefix{
 // nat64Block contains the IPv4 addresses of IPv6-only networks (RFC 6052).
 var nat64Block = netip.MustParsePrefix("64:ff9b::/96")
 
-// isPrivate reports whether an address is outside the internet.
 func isPrivate(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	if nat64Block.Contains(ip) {

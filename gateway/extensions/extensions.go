@@ -49,7 +49,6 @@ const (
 	maxJoined = 4
 )
 
-// isOwn reports whether only Goblin may declare an extension.
 func isOwn(name string) bool {
 	return name == Tasks || name == "goblin" || strings.HasPrefix(name, "goblin/")
 }

@@ -43,7 +43,6 @@ type Request struct {
 	older, newer *Request // on the same connection
 }
 
-// promptTimer measures the time that users took to answer prompts of a call.
 type promptTimer struct {
 	mu    sync.Mutex
 	open  int           // unanswered prompts

@@ -205,7 +205,6 @@ func (m *Message) readMembers(c *rawjson.Checker, src, frame []byte) error {
 	return nil
 }
 
-// methodNames caches decoded method names.
 var methodNames struct {
 	sync.RWMutex
 	names map[string]string

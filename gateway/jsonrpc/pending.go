@@ -42,7 +42,6 @@ func (p *Pending[T]) releaseLocked(c *Call[T]) {
 	}
 }
 
-// maxFree limits the pool.
 const maxFree = 64
 
 // Pending is the table of calls that wait for an answer. Its zero value is ready to use.

@@ -263,7 +263,6 @@ func (r *Reader) discardError(room bool) error {
 	return e
 }
 
-// skip reads to the end of a discarded frame.
 func (r *Reader) skip() error {
 	for {
 		if n := bytes.IndexByte(r.buf[r.from:r.to], '\n'); n >= 0 {

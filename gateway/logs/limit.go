@@ -43,7 +43,6 @@ type Limiter struct {
 
 type source struct{ key, name string }
 
-// limits is shared by all handlers of a Limiter.
 type limits struct {
 	root   slog.Handler
 	redact func(string) string

@@ -88,7 +88,6 @@ func (n *Notifier) awaitQuiet(ctx context.Context, changes <-chan registry.Chang
 	}
 }
 
-// notifyLists notifies clients with changed lists and reports whether any was.
 func (n *Notifier) notifyLists() (notified bool) {
 	open := n.listens.open()
 	defer n.setInitial(n.versions()) // later sessions have these lists

@@ -217,7 +217,6 @@ func (n *Notifier) acknowledge(l *listen, honoured []string, acknowledged func()
 	acknowledged()
 }
 
-// meta returns the _meta of the listen's messages.
 func (l *listen) meta() []byte {
 	return rawjson.SetMember(empty, subscriptionIDKey, l.x.ID())
 }

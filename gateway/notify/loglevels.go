@@ -126,7 +126,6 @@ func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, con
 	}
 }
 
-// minLevel returns the lowest level of all sessions. set is false if none set one.
 func (n *Notifier) minLevel() (least downstream.Level, set bool) {
 	least = downstream.LevelUnset
 	for _, s := range n.o.Clients.All() {

@@ -167,7 +167,6 @@ func (n *Notifier) unsubscribeUnused(ctx context.Context, key subscriptionKey) {
 	}
 }
 
-// findConn returns the row's open connection, or nil.
 func (n *Notifier) findConn(key subscriptionKey) upstream.Conn {
 	b := n.o.Servers.Get(key.server)
 	if b == nil {
@@ -431,7 +430,6 @@ func (n *Notifier) spelling(seen *registry.Snapshot, server, spelling, watched, 
 	return seen.ListedURI(server, uri)
 }
 
-// showSubscription publishes a row to the UI and metrics.
 func (n *Notifier) showSubscription(key subscriptionKey, status string, err error) {
 	n.subscriptions.showMu.Lock() // publish the newest state last
 	defer n.subscriptions.showMu.Unlock()

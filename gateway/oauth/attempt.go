@@ -117,7 +117,6 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 	return t, c
 }
 
-// ask sends a question to all callers and waits until a user agrees.
 func (a *Authorizer) ask(ctx context.Context, t *attempt, q SecretQuestion) error {
 	r := &pendingQuestion{SecretQuestion: q, confirmed: make(chan struct{})}
 	a.mu.Lock()
@@ -203,7 +202,7 @@ func (a *Authorizer) leave(t *attempt, c *caller) {
 	}
 }
 
-// showPage sends a page to all callers. Slow callers get only the last one.
+// showPage shows slow callers only the last page.
 func (a *Authorizer) showPage(t *attempt, page string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -221,8 +221,6 @@ func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again boo
 	return true, nil
 }
 
-// reasonRefused is the reason for ending a login whose tokens the server refuses even
-// after a refresh.
 const reasonRefused = "the server refuses fresh tokens"
 
 // RecordAccepted records that the server accepted a request with header. If the server
@@ -235,7 +233,6 @@ func (a *Authorizer) RecordAccepted(header string) {
 	}
 }
 
-// isUntried reports whether a token was refreshed here and not accepted yet.
 func (a *Authorizer) isUntried(token string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

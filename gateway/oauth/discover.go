@@ -34,7 +34,6 @@ var probes = []string{
 	`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"goblin","version":"1"}}}}`,
 }
 
-// challenge probes a server without a token and returns its login data if it refuses.
 func challenge(ctx context.Context, h *http.Client, o Options) (metadata string, scopes []string, refused bool, err error) {
 	for i, body := range probes {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL, bytes.NewReader([]byte(body)))
@@ -66,8 +65,6 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 // would reject the whole challenge.
 var emptyParameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\w-]+=""\s*,?`) })
 
-// parseChallenges returns the metadata URL, scopes and error code of a response's
-// challenges.
 func parseChallenges(head http.Header) (metadata string, scopes []string, code string) {
 	var values []string
 	for _, v := range head.Values("WWW-Authenticate") {

@@ -90,8 +90,6 @@ func byUser(ctx context.Context, h *http.Client, o Options, p discovery, before 
 	return l, err
 }
 
-// errUnknownClient is the error if the authorization server no longer knows a registered
-// client.
 var errUnknownClient = errors.New("the authorization server does not know this client")
 
 var errTimeout error = timeoutError(fmt.Sprintf("no login within %s", config.ShortDuration(loginTimeout)) + hintLoginAgain)

@@ -48,8 +48,7 @@ func isLocal(ctx context.Context, h *http.Client) bool {
 	return h.Transport.(*egress.Transport).IsLocal(ctx)
 }
 
-// isConfidential reports whether data sent to an address stays secret: it uses TLS or
-// stays on this machine.
+// isConfidential reports whether an address uses TLS or stays on this machine.
 func isConfidential(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

@@ -98,7 +98,7 @@ type Login struct {
 	tokens
 }
 
-// tokens are the secrets of a Login, stored in a keyring if there is one.
+// tokens are stored in a keyring if there is one.
 type tokens struct {
 	Access       string `json:"access,omitempty"`
 	Refresh      string `json:"refresh,omitempty"`

@@ -72,8 +72,6 @@ func (o *Options) preferred(before *Login) string {
 	return o.Issuer
 }
 
-// mismatch returns an [ErrNotLoggedIn] with the reason if a stored login doesn't match
-// the options, or nil.
 func (o *Options) mismatch(l *Login) error {
 	why := ""
 	own := l.Client.Registered || l.Client.ID == o.MetadataURL
@@ -132,7 +130,6 @@ func (l *Login) refreshSecret(ctx context.Context, o Options) error {
 
 var errNewSecret = errors.New("oauth.client_secret was changed")
 
-// sameIssuer reports whether two issuers are equal, ignoring a trailing slash.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
 // isPlainIssuer reports whether an issuer is valid (RFC 8414, section 2) and its host

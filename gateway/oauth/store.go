@@ -23,7 +23,6 @@ import (
 
 const inKeyring = secrets.Keyring("goblin")
 
-// lockPause is the polling interval for a locked login.
 const lockPause = 10 * time.Millisecond
 
 const maxRecord = 1 << 20
@@ -152,7 +151,6 @@ func (r *loginStore) remove() error {
 	return os.Remove(r.path)
 }
 
-// forget deletes a login whose tokens cannot be revoked or removed from the file.
 func (r *loginStore) forget(why error) error {
 	if err := r.remove(); err != nil {
 		return errors.Join(why, err)

@@ -154,7 +154,6 @@ func sign(key, id, audience string) (string, error) {
 	return "", errors.New("unsupported private key in oauth.client_secret (supported: EC, RSA and Ed25519 in PEM)")
 }
 
-// answerError is an authorization server's error for a token request.
 type answerError struct {
 	code  string // protocol code or ""
 	text  string

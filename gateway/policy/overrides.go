@@ -102,7 +102,7 @@ func (c *checker) report(at config.OverrideTarget, format string, args ...any) {
 	c.problems = append(c.problems, config.Problem{File: c.cfg.Path, Line: c.cfg.OverrideLine(at), Text: where + ": " + fmt.Sprintf(format, args...)})
 }
 
-// check checks set. all also contains the overrides that set inherits.
+// all also contains the overrides that set inherits.
 func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *definition.Set, has entriesByName) {
 	if set == nil || has == nil {
 		return

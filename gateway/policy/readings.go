@@ -71,7 +71,6 @@ func apply(text string, steps []func(string) string) (all []string, ok bool) {
 	return all, size <= maxBytes
 }
 
-// isUnambiguous reports whether all servers decode the URI's characters alike.
 func isUnambiguous(uri string) bool {
 	for i := 0; i < len(uri); i++ {
 		if _, ok := names.ParseTriplet(uri[i:]); uri[i] == '%' && !ok {
@@ -81,7 +80,6 @@ func isUnambiguous(uri string) bool {
 	return isText(uri)
 }
 
-// isText reports whether s is UTF-8 without control characters.
 func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
@@ -191,7 +189,6 @@ func resolveDots(s string) string { return resolvePath(s, false) }
 // cleanPath resolves dot segments and repeated slashes of the path as file systems do.
 func cleanPath(s string) string { return resolvePath(s, true) }
 
-// resolvePath applies resolveSegments to the path after the authority.
 func resolvePath(s string, squeeze bool) string {
 	head, rest := splitPath(s)
 	if strings.HasSuffix(head, "//") {
@@ -247,7 +244,6 @@ func resolveSegments(head, path string, squeeze bool) string {
 // first one.
 func dropSchemes(s string) string { return dropRepeated(s, "://") }
 
-// dropSchemeNames is dropSchemes for the scheme and ":".
 func dropSchemeNames(s string) string { return dropRepeated(s, ":") }
 
 // dropRepeated removes the scheme and mark everywhere except at the beginning.
@@ -315,7 +311,6 @@ func trimNames(s string) string {
 	return strings.Join(segments, "/")
 }
 
-// hasHost reports whether the part after a scheme names a host.
 func hasHost(rest string) bool {
 	return strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///")
 }
@@ -352,7 +347,6 @@ func foldHost(s string, glob bool) (folded, hostless string) {
 	return scheme + ":" + foldDrive(path), scheme + ":" + foldDrive(hostless)
 }
 
-// foldDrive writes a drive at the beginning of a path as "C:".
 func foldDrive(path string) string {
 	if len(path) < 2 || path[1] != ':' && path[1] != '|' || path[0]|0x20 < 'a' || path[0]|0x20 > 'z' || len(path) > 2 && path[2] != '/' {
 		return path

@@ -20,7 +20,6 @@ type progressTokens struct {
 	open map[string]progressToken
 }
 
-// progressToken is a server's token and the session that received the request.
 type progressToken struct {
 	conn    upstream.Conn
 	raw     []byte

@@ -87,7 +87,6 @@ func (f *loginFlow) logIn() error {
 	return err
 }
 
-// message returns the text that the user reads before opening the page.
 func (f *loginFlow) message() string {
 	about := ""
 	if q := f.question; q != nil {
@@ -99,7 +98,6 @@ func (f *loginFlow) message() string {
 	return fmt.Sprintf("Server %q needs you to log in.%s Open the page in a browser on this machine; the call then continues.", f.server.Name(), about)
 }
 
-// await asks the client of x to open the page and waits for the login to finish.
 func (f *loginFlow) await(x *downstream.Request) error {
 	ctx := x.Context()
 	select {

@@ -151,7 +151,6 @@ func (a *Router) RootsChanged(s *downstream.Session) {
 	}
 }
 
-// notifyRoots records a change and schedules the notification of servers.
 func (a *Router) notifyRoots(change func(*rootChanges)) {
 	n := &a.rootChanges
 	n.mu.Lock()

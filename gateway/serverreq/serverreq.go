@@ -226,7 +226,6 @@ type noCapabilities struct{}
 
 func (noCapabilities) HasCapability(...string) bool { return false }
 
-// answerUncertain answers a request that no single client caused.
 func (a *Router) answerUncertain(ctx context.Context, q *Request) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if len(q.candidates) > 0 {
@@ -365,7 +364,6 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflig
 
 func canAskUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
 
-// askableUIs returns the open UIs whose users can answer a request.
 func (a *Router) askableUIs(capability string, params []byte) (open []*downstream.Session) {
 	for _, s := range a.o.Clients.All() {
 		if s.IsScreen() && s.Ready() && MissingCapability(s, capability, params) == nil {

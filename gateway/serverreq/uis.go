@@ -27,18 +27,18 @@ func (a *Router) UserCanAnswer(refusal []byte) bool {
 
 // Capabilities returns a client's capabilities that apply to requests from servers, and
 // its extensions. It adds roots if gateway.roots is set. It adds elicitation and sampling
-// if a UI is open or screen is set.
-func (a *Router) Capabilities(declared []byte, screen bool) []byte {
-	screen = screen || a.openUIs.Load() > 0
+// if a UI is open or ui is set.
+func (a *Router) Capabilities(declared []byte, ui bool) []byte {
+	ui = ui || a.openUIs.Load() > 0
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
 		switch {
 		case name == "roots" && (rawjson.IsObject(value) || len(*a.roots.Load()) > 0):
 			value = empty
-		case name == "elicitation" && screen:
+		case name == "elicitation" && ui:
 			value = withModes(value)
-		case name == "sampling" && screen && !rawjson.IsObject(value):
+		case name == "sampling" && ui && !rawjson.IsObject(value):
 			value = empty
 		case !rawjson.IsObject(value):
 			continue

@@ -86,7 +86,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 	return did
 }
 
-// replace creates the replacement of old, which may be nil.
+// old may be nil.
 func (f *Manager) replace(old *Server, s config.Server) *Server {
 	b := f.newServer(s, old != nil)
 	if old != nil && old.sink.identity == b.sink.identity && (old.Listed() || old.sink.hasCache.Load()) {
@@ -127,7 +127,6 @@ func (f *Manager) retireLocked(b *Server) {
 // server to sending the request.
 const drainInterval = 100 * time.Millisecond
 
-// drain waits until a server has no calls in flight, for drainLimit at most.
 func (f *Manager) drain(ctx context.Context, b *Server) {
 	limit := time.After(drainLimit)
 	look := time.NewTicker(drainInterval)
@@ -183,7 +182,6 @@ func (o *sink) write(do func()) {
 	}
 }
 
-// close makes the sink ignore further reports.
 func (o *sink) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

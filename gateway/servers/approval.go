@@ -116,7 +116,6 @@ func (f *Manager) PinsChanged() {
 	}
 }
 
-// relistPinned makes a server list its tools and skills again, starting it if needed.
 func (s *Server) relistPinned() {
 	s.Wake()
 	s.RelistPinned()

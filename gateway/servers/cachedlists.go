@@ -25,7 +25,6 @@ type cachedInfo struct {
 
 const maxDeniedBytes = 256 << 10
 
-// deniedNames returns the names that the config hides, by kind, or nil.
 func deniedNames(of func(registry.Kind) []string) (all [][]string) {
 	room := maxDeniedBytes
 	for k := range registry.Kinds {
@@ -54,7 +53,7 @@ func (s *Server) DeniedNames(kind registry.Kind) []string {
 	return s.Server.DeniedNames(kind)
 }
 
-// identity returns the digest of the parts of a definition that cached lists depend on.
+// identity is the digest of the parts of a definition that cached lists depend on.
 func identity(s *config.Server) string {
 	return state.ListIdentity([]any{
 		s.Name, s.Type, s.Command, s.Args, s.Env, s.FileEnv, s.Cwd, s.URL, s.Headers, s.Isolation, s.OAuth.Account,
@@ -90,7 +89,6 @@ func (f *Manager) SaveLists() {
 	}
 }
 
-// loadCache returns the cached state of a server without its lists, or nil.
 func (f *Manager) loadCache(o *sink, s *config.Server) *registry.ServerState {
 	if f.o.Catalog == nil {
 		return nil

@@ -25,7 +25,6 @@ type usage struct {
 	subscribed bool      // shown as kept running by subscriptions
 }
 
-// idlePolicy returns when a server starts and its idle timeout, or 0 if it never stops.
 func (f *Manager) idlePolicy(s *config.Server) (start config.Start, idle time.Duration) {
 	g := &f.o.Config.Gateway
 	start = cmp.Or(s.Start, g.Start)

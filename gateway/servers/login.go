@@ -11,7 +11,6 @@ import (
 	"goblin/registry"
 )
 
-// loginCheck is the interval of checks for logins and logouts by other processes.
 const loginCheck = time.Second
 
 // Login logs the user in at a server with a browser and returns the user's name if known.

@@ -106,7 +106,6 @@ func (f *Manager) leaveLocked(folder string) {
 	p.idle[folder] = time.AfterFunc(f.o.Config.Gateway.Linger, func() { f.endProject(folder) })
 }
 
-// endProject stops the processes of a project, unless a session joined it again.
 func (f *Manager) endProject(folder string) {
 	p := &f.projects
 	p.mu.Lock()

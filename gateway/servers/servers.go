@@ -206,7 +206,6 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 	return b
 }
 
-// resolve returns a definition with resolved references and masks the values.
 func (f *Manager) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {
 	now, err := s.Resolve(ctx, f.o.Resolve)
 	f.o.Mask.AddServerSecrets(now)

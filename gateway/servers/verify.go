@@ -17,8 +17,6 @@ import (
 // was compared with the approved tools (gateway.pin: strict).
 func (f *Manager) VerifiesLists() bool { return f.requiresApproval() && f.o.Pins != nil }
 
-// digests returns the digest function for upstream.Options, or nil if lists aren't
-// verified.
 func (f *Manager) digests(server string) func(registry.Kind, [][]byte) map[string]string {
 	if !f.VerifiesLists() {
 		return nil

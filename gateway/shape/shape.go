@@ -168,7 +168,6 @@ func (f *fixer) content(v *values) []byte {
 	return rawjson.Array(f.text(list))
 }
 
-// task repairs the tool result in a task.
 func (f *fixer) task(state []byte) []byte {
 	var v values
 	f.scan(state, &v)
@@ -303,7 +302,6 @@ func (f *fixer) message(m []byte) []byte {
 	return c.apply(f.shape, m)
 }
 
-// maxValues limits the values of a completion.
 const maxValues = 100
 
 func (f *fixer) completion(result []byte) []byte {

@@ -187,7 +187,6 @@ func (i *Stack) Unapproved(ctx context.Context, server string) ([]registry.Unapp
 	return append([]registry.UnapprovedTool{}, i.registry.UnapprovedTools(server)...), nil
 }
 
-// approvalDisabled returns why tools cannot be approved, or nil.
 func (i *Stack) approvalDisabled() error {
 	if i.pinsError != nil {
 		return i.pinsError

@@ -16,7 +16,6 @@ import (
 	"goblin/registry"
 )
 
-// readToggles applies changes of the file of disabled entries.
 func (i *Stack) readToggles() {
 	i.reportToggles(i.toggles.Refresh())
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
@@ -52,7 +51,6 @@ func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 	i.notify()
 }
 
-// pinsChanged applies changes of the file of pinned tools.
 func (i *Stack) pinsChanged() {
 	i.gateway.Servers.PinsChanged()
 	i.reportPins(i.pinStore)
@@ -227,7 +225,6 @@ func (i *Stack) profileHasServer(profile, server string) bool {
 	return ok && known && p.Has(s)
 }
 
-// config returns the config in use.
 func (i *Stack) config() *config.Config {
 	i.reloadMu.Lock()
 	defer i.reloadMu.Unlock()

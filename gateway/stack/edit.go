@@ -60,7 +60,6 @@ func (i *Stack) SetDisabled(server string, disabled bool) error {
 	return i.SetEnabled(server, !disabled) // also if the file did not change
 }
 
-// edit changes the config file and reloads it.
 func (i *Stack) edit(change func(f *configedit.File) error) error {
 	f, err := i.editedFile(change)
 	if err == nil {

@@ -13,7 +13,6 @@ import (
 	"goblin/registry"
 )
 
-// listenHTTP listens if HTTP is enabled and an address is set.
 func (i *Stack) listenHTTP() error {
 	g, by := i.o.Config.Gateway, "gateway.listen"
 	if i.o.Listen != "" {

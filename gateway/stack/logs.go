@@ -8,7 +8,6 @@ import (
 	"goblin/registry"
 )
 
-// logWait limits a query for logs.
 const logWait = 20 * time.Second
 
 // Logs implements [daemon.Gateway].

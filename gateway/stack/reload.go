@@ -34,7 +34,6 @@ func (i *Stack) watchEnvFile(envFile string) {
 	i.envFiles <- envFile
 }
 
-// configMistakes returns an invalid config's mistakes.
 func (i *Stack) configMistakes(err error) []registry.Mistake {
 	bad, ok := errors.AsType[*config.Errors](err)
 	if !ok {

@@ -228,7 +228,6 @@ func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string
 	return reply, nil
 }
 
-// watch polls a task's state until it is final or requires input.
 func (t *Tasks) watch(own *Task, state []byte, step func(method string, params []byte) *upstream.Call) error {
 	life := t.timeToLive(own)
 	for deadline := time.Now().Add(life); !isFinal(statusOf(state)) && statusOf(state) != "input_required"; {
@@ -299,7 +298,6 @@ func pollInterval(state []byte) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// cancel notifies the server that a task is abandoned. It does not block.
 func (t *Tasks) cancel(own *Task) {
 	t.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), taskCancelLimit)
@@ -391,8 +389,7 @@ func (t *Tasks) List(x *downstream.Request, cursor string) ([]byte, error) {
 	return append(result, '}'), nil
 }
 
-// fetchState returns the current state of a task. It returns nil if the server lost the
-// task or doesn't answer.
+// fetchState returns nil if the server lost the task or doesn't answer.
 func (t *Tasks) fetchState(x *downstream.Request, own *Task) []byte {
 	reply, err := own.Conn.Call(&upstream.Call{Context: x.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.ServerTaskID)})
 	switch {

@@ -15,8 +15,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// streamPollInterval is the interval at which askForTask checks for an open stream of the
-// client.
 const streamPollInterval = time.Second
 
 // HandleNotification handles a server's notification about a task of 2025-11-25. Unless

@@ -152,13 +152,11 @@ func (t *Tasks) Wait() { t.work.Wait() }
 
 var empty = []byte("{}")
 
-// taskToken is a task's progress token. It is valid on the task's connection only.
 type taskToken struct {
 	conn  upstream.Conn
 	token string
 }
 
-// ownerOf returns the owner of a session's tasks, or nil for stateless HTTP.
 func ownerOf(s *downstream.Session) *downstream.Session {
 	if s.Stateless() {
 		return nil
@@ -188,8 +186,7 @@ func (t *Tasks) addPendingCall(conn upstream.Conn) (done func()) {
 	}
 }
 
-// addProgress creates a token for a task's progress and registers report for it. The
-// token outlives the request, so it must not be guessable.
+// The token outlives the request, so it must not be guessable.
 func (t *Tasks) addProgress(own *Task, report func(params []byte)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -213,8 +210,7 @@ func (t *Tasks) handleProgress(conn upstream.Conn, params []byte) {
 	}
 }
 
-// ownerGroup is the key for counting tasks: per server, sessions and stateless HTTP
-// apart.
+// ownerGroup counts sessions and stateless HTTP apart.
 type ownerGroup struct {
 	server    string
 	stateless bool
@@ -222,16 +218,14 @@ type ownerGroup struct {
 
 func (own *Task) ownerGroup() ownerGroup { return ownerGroup{own.Server, own.owner == nil} }
 
-// checkRoom returns an error that names the limit if a client may not create another task
-// at a server.
 func (t *Tasks) checkRoom(owner *downstream.Session, server string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.makeRoomLocked(&Task{owner: owner, Server: server}, func(*Task) {})
 }
 
-// makeRoomLocked calls drop for each task to evict for one more. The error names the
-// limit if nothing can be evicted.
+// makeRoomLocked calls drop for each task to evict. The error names the limit if none can
+// be.
 func (t *Tasks) makeRoomLocked(more *Task, drop func(*Task)) error {
 	ownerLimit, ownerScope := maxSessionTasks, "per session"
 	all, kind := maxTasks, "sessions"
@@ -276,8 +270,7 @@ func (t *Tasks) evictCandidateLocked(in func(*Task) bool) (oldest *Task) {
 	return oldest
 }
 
-// add adds a task with the state that its server reported. The error names the exceeded
-// limit.
+// add fails with the name of the exceeded limit.
 func (t *Tasks) add(own *Task, state []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -377,8 +370,6 @@ func (t *Tasks) timeToLive(own *Task) time.Duration {
 
 var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: unknown to this client, expired, evicted, or lost with its server")
 
-// isVisible reports whether a client with this catalog sees the task's tool, and so the
-// task.
 func (own *Task) isVisible(seen *registry.Snapshot) bool {
 	return seen.HasServer(own.Server) && seen.IsVisible(own.Server, registry.Tool, own.Tool)
 }
@@ -414,8 +405,7 @@ func (t *Tasks) listOwned(s *downstream.Session, seen *registry.Snapshot, after 
 	return all
 }
 
-// addWaiter registers a request for a task's result. The caller must call leave when it
-// finishes.
+// leave must be called when the request finishes.
 func (t *Tasks) addWaiter(own *Task, f *inflight.Request) (leave func()) {
 	change := func(results []*inflight.Request) {
 		own.waiters = results
@@ -432,8 +422,7 @@ func (t *Tasks) addWaiter(own *Task, f *inflight.Request) (leave func()) {
 	}
 }
 
-// newestWaiter returns the newest request for a task's result, or nil, and a channel that
-// closes when it changes.
+// newestWaiter may return nil. The channel closes when it changes.
 func (t *Tasks) newestWaiter(own *Task) (*inflight.Request, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -544,8 +533,6 @@ func (t *Tasks) durable(server string, conn upstream.Conn) bool {
 	return conn.Info().Era == upstream.Modern && b != nil && b.Config().Type != config.Stdio
 }
 
-// offersTasks reports whether a connection's server supports tools/call as a task of
-// 2025-11-25.
 func offersTasks(conn upstream.Conn) bool {
 	info := conn.Info()
 	return info.Era == upstream.Legacy && info.Has("tasks", "requests", "tools", "call")

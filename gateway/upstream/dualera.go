@@ -18,8 +18,6 @@ import (
 // announces only its own changes. So a kind of list comes from the process that last
 // announced a change, and updates from the connection that subscribed.
 
-// offersBothEras reports whether a server with a legacy connection may also be used in
-// the modern era.
 func (s *Server) offersBothEras() bool {
 	switch s.cfg.Era {
 	case config.LegacyEra:
@@ -64,8 +62,8 @@ func orNil(l *link) Conn {
 	return l
 }
 
-// modernConn returns a unit's modern connection. If there is none yet, it returns a
-// channel to wait for and the maximum wait.
+// modernConn returns a channel to wait for, and the maximum wait, if there is no
+// connection.
 func (s *Server) modernConn(name string) (conn *link, wait <-chan struct{}, limit time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

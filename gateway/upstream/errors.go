@@ -94,7 +94,7 @@ func HTTPStatus(err error) int {
 
 func (e errStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e)) }
 
-// errRPC is an error object of the server for a request that must succeed.
+// errRPC is the server's error for a request that must succeed.
 type errRPC struct{ object *jsonrpc.Error }
 
 func (e errRPC) Error() string {

@@ -155,8 +155,7 @@ func (h *streamable) readJSONReply(ctx context.Context, c *Call, id int64, resp 
 	h.failCall(id, h.srv.newError(BadReply, fmt.Sprintf("sent no JSON-RPC answer: %q", h.srv.quote(string(body), 100)), nil))
 }
 
-// refusal returns the error for a response with an error status. It returns nil if the
-// body contains the server's own JSON-RPC error.
+// refusal returns nil if the body contains the server's own JSON-RPC error.
 func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	body = jsonrpc.TrimBOM(body)
@@ -189,7 +188,7 @@ func (h *streamable) tooLarge(what string, err error) error {
 	return nil
 }
 
-// followStream reads a response stream and resumes it if it ends early.
+// followStream resumes a stream that ends early.
 func (h *streamable) followStream(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, resp *http.Response) {
 	body := resp.Body
 	lastID, retry := "", time.Duration(0)
@@ -262,7 +261,6 @@ func (h *streamable) readEvents(ctx context.Context, ev *wire.StreamReader, take
 	}
 }
 
-// listen keeps the stream for the server's own messages open, if the server has one.
 func (h *streamable) listen() {
 	const first = time.Second
 	lastID, wait := "", first
@@ -333,7 +331,7 @@ func isTemporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }
 
-// close implements [transport]. It deletes the session.
+// close deletes the session.
 func (h *streamable) close() {
 	if h.session.Load() != nil && !h.sessionEnded.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)

@@ -41,8 +41,6 @@ type transport interface {
 	close()
 }
 
-// link is the common part of connections: the table of calls, the dispatch of messages,
-// and shutdown.
 type link struct {
 	srv  *Server
 	unit atomic.Pointer[string]
@@ -137,7 +135,7 @@ func (l *link) Close() {
 	<-l.closed
 }
 
-// fail closes the connection without waiting. The first error is the reason.
+// fail doesn't wait. The first error is the reason.
 func (l *link) fail(err error) {
 	l.once.Do(func() {
 		l.err = err
@@ -156,8 +154,8 @@ func (l *link) fail(err error) {
 	})
 }
 
-// spawn runs f on a goroutine that Close waits for. It returns false without running f if
-// the connection has closed.
+// spawn runs f, and Close waits for it. It returns false without running f if the
+// connection has closed.
 func (l *link) spawn(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -297,7 +295,7 @@ func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *
 	c.caller.CallEnded(l.stripReply(c, reply), err, burst)
 }
 
-// abandonCall cancels a call without a waiting caller and notifies the server.
+// abandonCall cancels a call without a waiting caller.
 func (l *link) abandonCall(c *Call, id int64, why error) {
 	abort := c.end()
 	// In the modern era over HTTP, closing the stream cancels.
@@ -336,8 +334,7 @@ func (l *link) Notify(method string, params []byte) error {
 	return nil
 }
 
-// handle processes a received frame. ctx and c belong to the stream of a call, otherwise
-// c is nil. It runs on read loops.
+// handle runs on read loops. ctx and c belong to the stream of a call, otherwise c is nil.
 func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
 	m, err := wire.ParseFrame(frame, l.srv.opt.Limits.Depth)
 	l.handleParsed(ctx, c, frame, &m, err)
@@ -382,7 +379,6 @@ func (l *link) resolve(m *jsonrpc.Message) {
 	l.calls.Resolve(m.ID, reply, err)
 }
 
-// handleMalformed handles a malformed frame. If the frame answers a call, the call fails.
 func (l *link) handleMalformed(frame []byte, err error) {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) || bad.ID == nil {
@@ -522,8 +518,7 @@ func (l *link) handleNotification(c *Call, m *jsonrpc.Message) {
 	}
 }
 
-// handleProgress passes progress to its open call. It returns false if no call has the
-// token.
+// handleProgress returns false if no call has the token.
 func (l *link) handleProgress(params []byte) bool {
 	token := rawjson.Get(params, "progressToken")
 	if s, ok := rawjson.String(token); ok {

@@ -57,7 +57,6 @@ type listenStream struct {
 
 var errNotAcknowledged = errors.New("not acknowledged by the server")
 
-// ackLimit is the maximum wait for an acknowledgement.
 const ackLimit = 10 * time.Second
 
 // listen starts listening and waits briefly for the first acknowledgement, so that no
@@ -156,8 +155,7 @@ func (ls *listener) resolveLocked(uri string, err error) {
 	}
 }
 
-// update makes the stream cover the wanted subjects. After an error it must be called
-// again.
+// update must be called again after an error.
 func (ls *listener) update() error {
 	agreed, fresh := ls.wantedURIs()
 	var rpc errRPC
@@ -185,7 +183,7 @@ func (ls *listener) update() error {
 	return ignoreRefusal(err)
 }
 
-// ignoreRefusal returns err, or nil for a refusal, which would be repeated.
+// ignoreRefusal returns nil for a refusal, which would be repeated.
 func ignoreRefusal(err error) error {
 	if _, ok := errors.AsType[errRPC](err); ok {
 		return nil
@@ -215,7 +213,6 @@ func (ls *listener) isAcknowledged(uri string) bool {
 	return w != nil && w.acknowledged
 }
 
-// resolveURIs returns the result of a listen to the callers that wait for its resources.
 func (ls *listener) resolveURIs(uris []string, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -51,7 +51,7 @@ func (s *Server) Permits(kind registry.Kind, name string) bool {
 	}
 }
 
-// maxDenied is the maximum number of stored names of denied entries per list.
+// maxDenied limits the stored names of denied entries per list.
 const maxDenied = 1000
 
 // DeniedNames returns up to 1000 names in the server's last list that the config denies.
@@ -147,8 +147,7 @@ func (ls *lists) handleChange(l *link, k registry.Kind) {
 	ls.markDirty(k)
 }
 
-// relist fetches the lists of a connection again, because notifications may have been
-// lost.
+// relist fetches the lists again, because notifications may have been lost.
 func (s *Server) relist(l *link) {
 	l.invalidateTools()
 	ls := s.lists.Load()
@@ -259,7 +258,6 @@ func (ls *lists) follow(ctx context.Context, g *listKind, first func()) {
 	}
 }
 
-// gate returns the gate for a fetch of a kind from source, or nil.
 func (ls *lists) gate(k registry.Kind, source *link) *timing.FetchGate {
 	switch {
 	case !ls.srv.verifiesLists():
@@ -271,8 +269,7 @@ func (ls *lists) gate(k registry.Kind, source *link) *timing.FetchGate {
 	return nil
 }
 
-// fetch fetches one list and publishes it. It returns the size in bytes; ok is false if a
-// retry makes sense.
+// fetch returns the size in bytes; ok is false if a retry makes sense.
 func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 	s := ls.srv
 	source := ls.source(g.kind)
@@ -345,14 +342,13 @@ func (ls *lists) fetchOwnTools() {
 	}
 }
 
-// permittedItems returns the items that the config permits. It overwrites items.
+// permittedItems overwrites items.
 func (s *Server) permittedItems(g *listKind, items [][]byte) [][]byte {
 	kept, denied := s.filterItems(g, items)
 	s.denied[g.kind].Store(&denied)
 	return kept
 }
 
-// filterItems is permittedItems and also returns the names of denied items.
 func (s *Server) filterItems(g *listKind, items [][]byte) (kept [][]byte, denied []string) {
 	kept = items[:0]
 	for _, item := range items {
@@ -414,8 +410,7 @@ func (s *Server) reportProblems(kind registry.Kind, problems []registry.Problem)
 	}
 }
 
-// fetchPage fetches one page. It has its own timeout because progress extends the
-// request's.
+// fetchPage has its own timeout per page because progress extends the request's.
 func (l *link) fetchPage(ctx context.Context, g *listKind, params []byte) (jsonrpc.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.srv.tune.pageTimeout)
 	defer cancel()
@@ -444,7 +439,7 @@ func (s *Server) exceedsListLimit(k registry.Kind, size int64) bool {
 	return size > s.tune.listBytes
 }
 
-// maxEmptyPages is the maximum number of consecutive pages without new items.
+// maxEmptyPages limits consecutive pages without new items.
 const maxEmptyPages = 50
 
 // fetchPages fetches a whole list within the limits. With an error it returns the items

@@ -33,8 +33,8 @@ func (r *remote) watchLiveness() {
 	}
 }
 
-// checkLiveness pings the server. It returns an error if no frame arrives within the
-// server's timeout, or within the minimum for slow networks.
+// checkLiveness fails if no frame arrives within the server's timeout, or within the
+// minimum for slow networks.
 func (r *remote) checkLiveness() error {
 	arrived, limit := r.framesReceived.Load(), max(r.srv.cfg.Timeout, r.srv.tune.livenessTimeout)
 	c := Call{Context: r.ctx, Method: "ping", Timeout: limit, probe: true}

@@ -162,8 +162,6 @@ func (l *link) questions(requests []byte) ([]*question, error) {
 	return all, nil
 }
 
-// askAll sends all requests in parallel, like requests of the server during the call, and
-// waits for the answers.
 func (l *link) askAll(ctx context.Context, c *Call, needed []*question, opened *[]string) {
 	c.Pause()
 	defer c.Resume()
@@ -206,8 +204,6 @@ func (l *link) unansweredError(q *question) []byte {
 	}).Object()
 }
 
-// completeElicitations notifies the client that its opened URLs are no longer needed,
-// because the call has a result.
 func (l *link) completeElicitations(c *Call, opened []string) {
 	for _, id := range opened {
 		l.srv.opt.Handler.HandleNotification(l.srv, l, c, "notifications/elicitation/complete", rawjson.Object("elicitationId", id))

@@ -26,7 +26,6 @@ func IsProjectUnit(unit string) bool { return filepath.IsAbs(unit) }
 
 func (s *Server) isPerProject() bool { return s.cfg.Isolation == config.PerProject }
 
-// definition returns the definition for a unit's connection, with resolved references.
 func (s *Server) definition(ctx context.Context, unit string) (*config.Server, error) {
 	cfg := &s.cfg
 	if s.opt.Resolve != nil {
@@ -54,7 +53,6 @@ func (s *Server) HasProject(folder string) bool {
 	return s.runCtx == nil || s.units[folder] != nil
 }
 
-// projectLocked returns the unit of a project, creating it if needed.
 func (s *Server) projectLocked(name string) (*unit, error) {
 	if u := s.units[name]; u != nil {
 		return u, nil
@@ -91,8 +89,7 @@ func (s *Server) ShowWait() {
 	})
 }
 
-// awaitProject waits for the connection of any project. It returns the error of one if
-// none can connect.
+// awaitProject returns the error of one project if none can connect.
 func (s *Server) awaitProject(ctx context.Context) (*link, error) {
 	waits := false
 	for {
@@ -132,8 +129,6 @@ func (s *Server) awaitProject(ctx context.Context) (*link, error) {
 	}
 }
 
-// projectsChanged publishes the projects with a process and wakes callers that wait for
-// one.
 func (s *Server) projectsChanged() {
 	if !s.isPerProject() {
 		return

@@ -170,7 +170,6 @@ func (r *remote) loginError(err error, status int) error {
 	return r.srv.LoginError(err, cause)
 }
 
-// doOnce is do without retries and with the given Authorization header.
 func (r *remote) doOnce(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header, authorization string) (*http.Response, error) {
 	var content io.Reader
 	if frame != nil {
@@ -214,7 +213,7 @@ func (r *remote) doOnce(ctx context.Context, method string, frame []byte, accept
 	return resp, nil
 }
 
-// body is a response body. Close also cancels the request.
+// body also cancels the request when it is closed.
 type body struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -241,7 +240,6 @@ const (
 	acceptEvents = "text/event-stream"
 )
 
-// post posts a frame without an answer and waits until the server accepted it.
 func (r *remote) post(ctx context.Context, frame []byte) error {
 	resp, err := r.do(ctx, http.MethodPost, frame, acceptBoth, "", nil)
 	if err != nil {
@@ -316,8 +314,7 @@ func (r *remote) respond(frame []byte) {
 	}
 }
 
-// networkError returns the Error of a request without an HTTP response. It closes the
-// connection if the server is unreachable.
+// networkError closes the connection if the server is unreachable.
 func (r *remote) networkError(ctx context.Context, err error) error {
 	var own *Error
 	if errors.As(err, &own) {
@@ -342,8 +339,8 @@ func (r *remote) networkError(ctx context.Context, err error) error {
 	return e
 }
 
-// statusError returns the Error for an HTTP error status, and closes the connection after
-// a 401. body is the start of the response, or nil if unread.
+// statusError closes the connection after a 401. body is the start of the response, or nil
+// if unread.
 func (r *remote) statusError(resp *http.Response, body []byte) error {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized {
@@ -362,11 +359,9 @@ func (r *remote) statusError(resp *http.Response, body []byte) error {
 	return r.srv.newError(ConnectionError, reason, errStatus(code))
 }
 
-// maxPageText is the maximum length of a quoted error page, in bytes.
 const maxPageText = 200
 
-// errorPageText returns the text of an error response in one line. It returns "" for web
-// pages and text that repeats the status.
+// errorPageText returns "" for web pages and text that repeats the status.
 func (r *remote) errorPageText(resp *http.Response, body []byte) string {
 	text := string(body)
 	switch contentType(resp) {
@@ -387,7 +382,6 @@ func (r *remote) errorPageText(resp *http.Response, body []byte) string {
 	}, text)
 }
 
-// errorText returns the message of a JSON error by the usual member names, or "".
 func errorText(body []byte) string {
 	if rawjson.Valid(body) != nil {
 		return ""

@@ -38,8 +38,6 @@ func (l *link) parseReply(m *jsonrpc.Message) (jsonrpc.Reply, error) {
 	return reply, nil
 }
 
-// expectsEmptyResult reports whether a response belongs to a call whose result is always
-// empty.
 func (l *link) expectsEmptyResult(id []byte) bool {
 	n, _ := rawjson.Int(id)
 	c, _ := l.calls.Lookup(n)
@@ -94,7 +92,6 @@ func (s *Server) errorDetails(code, data []byte) string {
 	return fmt.Sprintf(" (%s)", text)
 }
 
-// quoteValue returns a string, or another value as JSON, redacted and truncated.
 func (s *Server) quoteValue(v []byte) string {
 	v = v[:min(len(v), maxRedacted)]
 	text, ok := rawjson.String(v)
@@ -135,7 +132,6 @@ func (s *Server) LogRemoved(method string, tree *rawjson.KeyTree, text []byte) {
 	}
 }
 
-// maxRepairs is the maximum number of remembered repairs per server.
 const maxRepairs = 256
 
 // LogRepaired logs a repair of the results of a method, once per text.

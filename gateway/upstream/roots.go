@@ -19,7 +19,7 @@ type unpromptedKey struct{}
 // roots.
 func IsUnprompted(ctx context.Context) bool { return ctx.Value(unpromptedKey{}) != nil }
 
-// markUnprompted returns the context for a received request. It runs on the read loop.
+// markUnprompted runs on the read loop.
 func (l *link) markUnprompted(ctx context.Context) context.Context {
 	if l.awaitsFirstReply.Load() || l.pendingNotices.Load() > 0 {
 		return context.WithValue(ctx, unpromptedKey{}, true)

@@ -87,7 +87,7 @@ type Options struct {
 	Authorizer *oauth.Authorizer
 }
 
-// tuning holds the durations and limits that tests shorten.
+// tuning holds what tests shorten.
 type tuning struct {
 	stop            time.Duration // each step of stopping a child
 	stall           time.Duration // maximum time that a child doesn't read stdin
@@ -333,7 +333,7 @@ func (s *Server) Ready() (Conn, error) {
 	return c, err
 }
 
-// liveConnLocked returns the current connection, or nil if it is closed or about to be.
+// liveConnLocked returns nil if the connection is closed or about to be.
 func (s *Server) liveConnLocked() *link {
 	if s.conn == nil || s.stopping || s.conn.ctx.Err() != nil {
 		return nil
@@ -463,7 +463,7 @@ func (s *Server) interruptLocked(why error) {
 	s.broadcastLocked()
 }
 
-// closeUnitsLocked closes the connections of the selected units, but keeps the units.
+// closeUnitsLocked keeps the units.
 func (s *Server) closeUnitsLocked(which func(*unit) bool) {
 	for name, u := range s.units {
 		if !which(u) {

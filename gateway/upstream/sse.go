@@ -57,8 +57,7 @@ func (c *sse) failStream(reason string, err error) {
 	c.fail(c.srv.newError(ConnectionError, reason, err))
 }
 
-// listen opens the stream and reads it to its end. It closes named when the target is
-// known.
+// listen closes named when the target is known.
 func (c *sse) listen(named chan<- struct{}) {
 	resp, err := c.do(c.ctx, http.MethodGet, nil, acceptEvents, "", nil)
 	if err != nil {

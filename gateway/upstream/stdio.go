@@ -133,9 +133,8 @@ func (c *stdio) start() error {
 	return nil
 }
 
-// runChild starts the child, waits for its exit and kills its group. On Linux the child
-// dies with the thread that started it, so one goroutine keeps its thread for the child's
-// life.
+// runChild kills the child's group after its exit. On Linux the child dies with the thread
+// that started it, so one goroutine keeps its thread for the child's life.
 func (c *stdio) runChild(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -194,7 +193,6 @@ func (c *stdio) read() {
 	}
 }
 
-// failProcess closes the connection because of the child and reports its exit status.
 func (c *stdio) failProcess(what string, cause error) {
 	wait := time.NewTimer(c.srv.tune.drain)
 	defer wait.Stop()

@@ -135,8 +135,8 @@ func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait t
 	s.endFirstAttempt(ctx, err)
 }
 
-// runConn runs one connection. up is its lifetime, or zero if the attempt failed; err is
-// the reason for its end.
+// up is the connection's lifetime, or zero if the attempt failed; err is the reason for
+// its end.
 func (s *Server) runConn(ctx context.Context) (up time.Duration, err error) {
 	if s.isPerProject() {
 		return s.followProject(ctx)
@@ -149,7 +149,6 @@ func (s *Server) runConn(ctx context.Context) (up time.Duration, err error) {
 	return s.serve(ctx, l)
 }
 
-// serve keeps the catalog current with a connection until it closes or ctx is done.
 func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err error) {
 	since := time.Now()
 	ls := s.publish(l)
@@ -247,7 +246,7 @@ func (s *Server) publish(l *link) *lists {
 	return ls
 }
 
-// unpublish reverses publish. ctx is done if the connection was closed on purpose.
+// ctx is done if the connection was closed on purpose.
 func (s *Server) unpublish(ctx context.Context) {
 	s.lists.Store(nil)
 	s.mu.Lock()
@@ -353,7 +352,6 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	}
 }
 
-// otherTransportTime is the maximum duration of trying the other transport.
 const otherTransportTime = 5 * time.Second
 
 // wrongTypeError tries the other transport of HTTP. It returns an error that names the
@@ -381,7 +379,7 @@ func isOtherTransport(err error) bool {
 	return errors.Is(err, errNoStream) || errors.As(err, &status) && status >= 400 && status < 500 && status != 429
 }
 
-// explain adds the child's stderr to the error of a failed handshake.
+// explain adds the child's stderr.
 func (s *Server) explain(err error, l *link) error {
 	child, ok := l.wire.(*stdio)
 	failure, own := errors.AsType[*Error](err)

@@ -36,7 +36,6 @@ func (s *Server) newUnitLocked(name string) *unit {
 	return u
 }
 
-// unitCapabilities returns the client capabilities for a unit's legacy connection.
 func (s *Server) unitCapabilities(unit string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +158,6 @@ func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *l
 	return nil, u, u.opening, nil
 }
 
-// sharedConnLocked returns the server's own connection like unitConn.
 func (s *Server) sharedConnLocked() (conn *link, wait <-chan struct{}, err error) {
 	switch {
 	case s.liveConnLocked() != nil:
@@ -218,7 +216,6 @@ func (u *unit) connLostLocked(why error) {
 	u.lostErr = why
 }
 
-// releaseWaiters wakes callers that wait for a unit without a future connection.
 func (s *Server) releaseWaiters(u *unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,8 +229,7 @@ func (s *Server) releaseWaiters(u *unit) {
 	}
 }
 
-// runUnitConn runs one connection of a unit. up is its lifetime, or zero if the attempt
-// failed.
+// up is the connection's lifetime, or zero if the attempt failed.
 func (s *Server) runUnitConn(u *unit) (up time.Duration, err error) {
 	connect := s.connect
 	if u.era == Modern {

@@ -47,8 +47,7 @@ func (t *Tail) Add(line string) {
 // Lines returns the stored lines in order.
 func (t *Tail) Lines() []string { return slices.Concat(t.first, t.last[t.next:], t.last[:t.next]) }
 
-// isFrame reports whether a line belongs to a stack trace of Node.js, Python, Go, Java or
-// Ruby.
+// isFrame matches stack traces of Node.js, Python, Go, Java and Ruby.
 func isFrame(line string) bool {
 	text := strings.TrimLeft(line, " \t")
 	if len(text) == len(line) {

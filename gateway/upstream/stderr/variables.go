@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// maxNames is the maximum number of variables of each kind that Variables returns.
 const maxNames = 8
 
 var (

@@ -52,7 +52,6 @@ const chunk = 32 << 10
 // errCut is the io.EOF of a stream that ends within a line, so its event is incomplete.
 var errCut = fmt.Errorf("the stream ends within a line: %w", io.EOF)
 
-// maxField is the maximum length of event names and ids, in bytes.
 const maxField = 4 << 10
 
 // Next returns the next event with data. It returns errors of the underlying reader,
@@ -112,7 +111,6 @@ func (e *StreamReader) Next() (StreamEvent, error) {
 	}
 }
 
-// value appends a line of data to parts and counts its size.
 func (e *StreamReader) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
 	var err error
 	if parts != nil {
@@ -199,8 +197,6 @@ func (e *StreamReader) line() (field, value []byte, rest bool, err error) {
 	return field, bytes.TrimPrefix(value, []byte(" ")), rest, nil
 }
 
-// validID reports whether an id can be sent as Last-Event-ID: at most maxField bytes, no
-// control characters.
 func validID(id []byte) bool {
 	return len(id) <= maxField && !bytes.ContainsFunc(id, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7F })
 }

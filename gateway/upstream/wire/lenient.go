@@ -52,7 +52,6 @@ func RepairFrame(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc
 	return m, err
 }
 
-// messageLike reports whether a line starts like an object with members.
 func messageLike(frame []byte) bool {
 	rest, ok := bytes.CutPrefix(frame, []byte("{"))
 	rest = bytes.TrimLeft(rest, " \t")

@@ -66,7 +66,6 @@ var lossWords = [][]byte{
 	[]byte("doesntexist"), []byte("cannotfind"), []byte("cantfind"), []byte("couldnotfind"),
 }
 
-// saysLost reports whether a text says, in any spelling, that a session is lost.
 func saysLost(text []byte) bool {
 	letters := make([]byte, 0, min(len(text), maxLossText))
 	for _, c := range text[:min(len(text), maxLossText)] {
