@@ -27,7 +27,7 @@ func (a *Router) UserCanAnswer(refusal []byte) bool {
 
 // Capabilities returns a client's capabilities that apply to requests from servers, and
 // its extensions. It adds roots if gateway.roots is set. It adds elicitation and sampling
-// if a UI is open or ui is set.
+// if ui is set or any UI is open.
 func (a *Router) Capabilities(declared []byte, ui bool) []byte {
 	ui = ui || a.openUIs.Load() > 0
 	out := []byte{'{'}

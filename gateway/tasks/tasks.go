@@ -451,8 +451,8 @@ func (t *Tasks) matchTask(conn upstream.Conn, n taskNotice) (own *Task, queued b
 	return nil, true
 }
 
-// ForRequest returns the task of a server's request by the server's task id, or nil. If a call
-// may still create the task, it waits for the answer.
+// ForRequest returns the task of a server's request by the server's task id, or nil. If a
+// call may still create the task, it waits for the answer.
 func (t *Tasks) ForRequest(ctx context.Context, conn upstream.Conn, original string) *Task {
 	for {
 		t.mu.Lock()
