@@ -8,7 +8,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// app is a server with an app, as official servers have it.
+// app is a server with an app, like those of official servers.
 func app(tool string) e2e.Obj {
 	const uri = "ui://widget/app.html"
 	contents := []e2e.Obj{{
@@ -24,7 +24,7 @@ func app(tool string) e2e.Obj {
 	}
 }
 
-// Hosts take only URIs that begin with ui:// for apps.
+// Hosts accept only URIs that begin with ui:// for apps.
 func TestAppsAreListedWithTheirScheme(t *testing.T) {
 	t.Parallel()
 	for _, namespace := range e2e.Variants(1, "uri", "flat") {

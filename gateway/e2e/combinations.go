@@ -86,7 +86,7 @@ func (x Combination) Client(w *World, caps Obj, takes time.Duration, reply func(
 	return h
 }
 
-// human is a client that simulates its user.
+// interactiveClient is a client that simulates its user.
 type human struct {
 	*Client
 	x     Combination

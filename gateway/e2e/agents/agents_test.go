@@ -31,10 +31,10 @@ func TestDocumentedAgentsAreCurrent(t *testing.T) {
 	}
 }
 
-// limit is how long an agent may take for all of it.
+// limit is the time limit of an agent's whole run.
 const limit = 5 * time.Minute
 
-// What an agent is to show for itself, in the order of the conversation.
+// TestAgents checks what an agent must show, in the order of the conversation.
 func TestAgents(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	for _, p := range programs {
@@ -108,7 +108,7 @@ func (p program) converse(t *testing.T) {
 		t.Run(check.what, func(t *testing.T) { require.True(t, check.holds) })
 		cell := map[bool]string{true: "yes", false: "no"}[check.holds]
 		if check.what == "question" && !strings.Contains(m.after(3), "decline") {
-			cell = "not asked" // the server learns that nobody can answer
+			cell = "not asked" // Goblin tells the server that no user can answer
 		}
 		row += cell + " | "
 	}
@@ -143,7 +143,7 @@ func TestAgentsInAHurryAreNotHeldUpByAServerThatNeverListed(t *testing.T) {
 	}
 }
 
-// world is one for an agent.
+// world returns a world for an agent.
 func (p program) world(t *testing.T) *e2e.World {
 	w := e2e.NewWorld(t)
 	w.AllowDaemon = true
@@ -152,7 +152,7 @@ func (p program) world(t *testing.T) *e2e.World {
 	return w
 }
 
-// run runs the agent with a question, up to its end. Goblin gets further arguments.
+// run runs the agent with a question until it exits. Goblin gets further arguments.
 func (p program) run(t *testing.T, w *e2e.World, m *model, question string, more ...string) (out string, err error) {
 	t.Helper()
 	command := p.install(t)
@@ -175,7 +175,7 @@ func (p program) run(t *testing.T, w *e2e.World, m *model, question string, more
 	return all.String(), err
 }
 
-// killDaemon ends the daemon as no signal that it could take would, and waits for the next.
+// killDaemon sends SIGKILL to the daemon and waits for the next one.
 func killDaemon(t *testing.T, w *e2e.World) {
 	t.Helper()
 	daemon := func() (pid int) {
@@ -203,7 +203,7 @@ func (m *model) offered(names ...string) bool {
 	return true
 }
 
-// names are those of the tools that the model was offered first.
+// names returns the tools that the model was offered first.
 func (m *model) names() (all []string) {
 	for _, t := range m.tools {
 		all = append(all, t.full())

@@ -1,7 +1,7 @@
 //go:build agents && !windows
 
-// Package agents runs programs that people use, unchanged, with Goblin as their only
-// server and a scripted model behind them, and looks at what the model is shown.
+// Package agents runs popular AI agents unchanged, with Goblin as their only server. A
+// scripted model behind them records what they show it.
 package agents
 
 import (

@@ -15,17 +15,17 @@ import (
 	"testing"
 )
 
-// step is one thing that the model does: a call of the tool whose name has this end.
+// step is one action of the model: a call of the tool whose name ends with this.
 type step struct {
 	tool   string
 	before func()         // runs once, before the model asks for the call
-	args   func(turn) obj // by what the model is shown; nil: none
-	beside string         // the tool is called although it is not offered, as if it stood beside this one
+	args   func(turn) obj // arguments from the model's input; nil: none
+	beside string         // calls a tool that isn't offered, with the prefix of this one
 }
 
-// model is a model server with a script. It speaks the interfaces for chat completions,
-// for responses and of Gemini. A conversation with n results of tools has come to
-// step n, so requests that an agent repeats get the same reply.
+// model is a scripted model server. It speaks the interfaces for chat completions, for
+// responses and of Gemini. A conversation with n tool results is at step n, so repeated
+// requests get the same reply.
 type model struct {
 	t      *testing.T
 	server *httptest.Server
@@ -35,9 +35,9 @@ type model struct {
 
 	mu      sync.Mutex
 	tools   []tool   // what the model was offered first
-	texts   []string // the conversation as it stood before each step
+	texts   []string // the conversation before each step
 	started map[int]bool
-	strange []string // requests that no interface knows
+	strange []string // requests of an unknown interface
 }
 
 func newModel(t *testing.T, steps []step) *model {
@@ -47,15 +47,16 @@ func newModel(t *testing.T, steps []step) *model {
 	return m
 }
 
-// turn is what a request of any interface comes to.
+// turn is a request to the model, independent of its interface.
 type turn struct {
 	tools   []tool
-	results []string // of tools, as JSON
+	results []string // tool results as JSON
 	stream  bool
-	json    bool // an answer in JSON is wanted
+	json    bool // the agent wants JSON
 }
 
-// tool is a tool as an agent offers it; some put those of a server into a namespace.
+// tool is a tool as an agent offers it. Some agents put a server's tools into a
+// namespace.
 type tool struct {
 	Name      string
 	Namespace string
@@ -64,14 +65,14 @@ type tool struct {
 
 func (t tool) full() string { return t.Namespace + t.Name }
 
-// defined is the tool of a definition.
+// defined parses the definition of a tool.
 func defined(raw json.RawMessage) (t tool) {
 	decode(raw, &t)
 	t.raw = raw
 	return t
 }
 
-// reply is a text, or the call of a tool.
+// reply is a text or a tool call.
 type reply struct {
 	id     string
 	text   string
@@ -83,7 +84,7 @@ type reply struct {
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the agent has ended
+		return // the agent exited
 	}
 	var read func([]byte) turn
 	var write func(http.ResponseWriter, turn, reply)
@@ -107,12 +108,12 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u := read(body)
 	u.stream = u.stream || strings.Contains(r.URL.Path, "stream")
 	out := m.next(u, string(body))
-	out.id = fmt.Sprint("reply_", m.replies.Add(1)) // agents take equal ones for one message
+	out.id = fmt.Sprint("reply_", m.replies.Add(1)) // agents merge messages with equal ids
 	write(w, u, out)
 }
 
-// next is the reply to a conversation. Agents also ask for titles and the like: those
-// requests have no tools.
+// next returns the reply to a conversation. Agents also ask for titles and the like;
+// those requests have no tools.
 func (m *model) next(u turn, body string) reply {
 	if len(u.tools) == 0 {
 		if u.json {
@@ -157,7 +158,7 @@ func (m *model) next(u turn, body string) reply {
 	return reply{call: call, args: string(text), callID: fmt.Sprintf("call_%d", n)}
 }
 
-// after gives what the model was shown after a step; "" if it never was.
+// after returns what the model was shown after a step, or "" if that step never came.
 func (m *model) after(step int) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +168,7 @@ func (m *model) after(step int) string {
 	return ""
 }
 
-func decode(body []byte, into any) { _ = json.Unmarshal(body, into) } // what is missing fails a check
+func decode(body []byte, into any) { _ = json.Unmarshal(body, into) } // a missing value fails a check later
 
 func readChat(body []byte) (u turn) {
 	var p struct {
@@ -324,7 +325,7 @@ type obj = map[string]any
 
 func respond(w http.ResponseWriter, body obj) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body) // an agent that has ended needs no reply
+	_ = json.NewEncoder(w).Encode(body) // an agent that exited needs no reply
 }
 
 // events writes a stream of server-sent events, named by their type if they have one.

@@ -20,11 +20,11 @@ import (
 // program is an agent as its users install it.
 type program struct {
 	name     string
-	of       string            // the package that is the agent
+	of       string            // the package with the agent
 	packages map[string]string // from npm, at exact versions
-	file     string            // the program in node_modules; a script of ours where the agent is a library
+	file     string            // the program in node_modules; our own script if the agent is a library
 	native   bool              // the file needs no Node
-	hurries  bool              // it begins a turn with the tools that are there after a second
+	hurries  bool              // begins a turn with the tools that are listed after a second
 	args     []string          // with the question
 
 	// configure writes the agent's files into home and its project, with Goblin as
@@ -32,7 +32,7 @@ type program struct {
 	configure func(t *testing.T, p place) []string
 }
 
-// place is where an agent runs.
+// place is the environment of an agent's run.
 type place struct {
 	home, project string
 	model         string   // URL of the model server
@@ -147,7 +147,7 @@ mcpServers:
 	},
 }
 
-// library is for agents that are built with a library, by a script of ours.
+// library writes a script that runs an agent built as a library.
 func library(_ *testing.T, p place) []string {
 	return []string{"MODEL=" + p.model + "/v1", "GOBLIN=" + string(e2e.Marshal(p.goblin))}
 }
@@ -164,8 +164,8 @@ func (p place) writeJSON(t *testing.T, name string, o obj) { p.write(t, name, st
 //go:embed testdata/*.mjs
 var scripts embed.FS
 
-// install gets what is missing into a folder of the user's cache, running none of its
-// scripts, and returns the command of the agent.
+// install downloads missing packages into the user's cache folder without running their
+// scripts. It returns the agent's command.
 func (p program) install(t *testing.T) []string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -173,7 +173,7 @@ func (p program) install(t *testing.T) []string {
 	dir := filepath.Join(cache, "goblin-agents", p.name)
 	npm(t, dir, p.packages)
 	file := filepath.Join(dir, "node_modules", filepath.FromSlash(p.file))
-	if filepath.Ext(p.file) == ".mjs" { // imports are looked for from where it lies
+	if filepath.Ext(p.file) == ".mjs" { // imports are resolved from its folder
 		file = filepath.Join(dir, p.file)
 		text, err := scripts.ReadFile("testdata/" + p.file)
 		require.NoError(t, err)
@@ -185,7 +185,7 @@ func (p program) install(t *testing.T) []string {
 	return []string{nodeBinary(t), file}
 }
 
-// nodeBinary is a Node of a version that all agents take.
+// nodeBinary returns a Node version that all agents accept.
 func nodeBinary(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

@@ -17,15 +17,15 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What the user of a trial wants, what models make of that who are asked for keywords, and
-// the tool that does it. In the user's words it is not found.
+// The wish of the user in a trial, the keywords that models derive from it, and the tool
+// that fulfills it. A search for the user's own words doesn't find it.
 const (
 	wish     = "put the finished column of the board away"
 	keywords = "archive list board trello"
 	right    = "trello_archive_list"
 )
 
-// corpus are the tools of the servers that searches are measured with.
+// corpus returns the tools that searches are measured with.
 func corpus(t *testing.T) (tools []e2e.Obj) {
 	text, err := os.ReadFile("../../../meta/search/testdata/tools.json")
 	require.NoError(t, err)
@@ -51,8 +51,8 @@ func corpus(t *testing.T) (tools []e2e.Obj) {
 	return tools
 }
 
-// Each agent is shown hundreds of tools, and then those of Goblin alone, by which its model
-// finds and calls one of the others.
+// Each agent first sees hundreds of tools, then only Goblin's. Its model must find and
+// call one of the others.
 func TestAgentsFindToolsThatAreNotListed(t *testing.T) {
 	t.Parallel()
 	for _, p := range programs {
@@ -83,7 +83,7 @@ func (p program) search(t *testing.T) {
 	out, err = p.run(t, w, lean, wish, "--profile", "lean")
 	calls := desk.Received("tools/call")
 
-	// What both runs offer beside Goblin's tools is the agent's own.
+	// All other tools in both runs are the agent's own.
 	var goblins []struct{ Name string }
 	decode([]byte(w.Succeeds("list", "tools", "--json", "--profile", "lean")), &goblins)
 	own := slices.DeleteFunc(lean.names(), func(name string) bool {
@@ -98,7 +98,7 @@ func (p program) search(t *testing.T) {
 		what  string
 		holds bool
 	}{
-		{"all tools without the profile", before.tools == len(tools)+len(goblins)-1}, // call_tool is for those who need it
+		{"all tools without the profile", before.tools == len(tools)+len(goblins)-1}, // call_tool is only for clients that need it
 		{"own tools alone with it", after.tools == len(goblins) && !slices.ContainsFunc(lean.names(), func(name string) bool { return strings.Contains(name, "desk_") })},
 		{"a small part of the bytes", after.bytes*20 < before.bytes},
 		{"the tool is found", found == "desk_"+right},
@@ -118,20 +118,20 @@ func (p program) search(t *testing.T) {
 	}
 }
 
-// desk is a world with a server of those tools, and a profile of which only Goblin's are
-// listed.
+// desk returns a world with a server of those tools and a profile that lists only
+// Goblin's.
 func (p program) desk(t *testing.T) (*e2e.World, *e2e.Backend, []e2e.Obj) {
 	w := p.world(t)
 	tools := corpus(t)
 	require.Greater(t, len(tools), 500)
 	desk := w.Backend("desk", e2e.Obj{"tools": tools})
-	delete(w.Gateway, "meta_tools") // auto is what nobody has to say
+	delete(w.Gateway, "meta_tools") // auto is the default
 	w.Profiles = e2e.Obj{"lean": e2e.Obj{"expose": "search"}}
 	w.Write()
 	return w, desk, tools
 }
 
-// What words do is why models are asked for others than the user's.
+// This is why models are asked for keywords other than the user's words.
 func TestAgentsNeedOtherWordsThanUsers(t *testing.T) {
 	t.Parallel()
 	w, _, _ := program{}.desk(t)
@@ -145,10 +145,11 @@ func equal(raw json.RawMessage, want obj) bool {
 	return reflect.DeepEqual(got, want)
 }
 
-// sent is what of Goblin a model was sent.
+// sent is the size of Goblin's tools that a model received.
 type sent struct{ tools, bytes int }
 
-// sent is what the model was sent at first, but for an agent's own tools.
+// sent returns the size of the first tools that the model received, except an agent's own
+// tools.
 func (m *model) sent(own []string) (s sent) {
 	for _, t := range m.tools {
 		if !slices.Contains(own, t.full()) {
@@ -159,7 +160,8 @@ func (m *model) sent(own []string) (s sent) {
 	return s
 }
 
-// asked is what a model searches for: in keywords, if the argument asks for them.
+// asked returns the model's search text: keywords if the argument's description demands
+// them.
 func asked(u turn) string {
 	at := slices.IndexFunc(u.tools, func(t tool) bool { return strings.HasSuffix(t.Name, "search_tools") })
 	if at < 0 || !strings.Contains(aboutArgument(u.tools[at].raw, "query"), "Keywords") {
@@ -168,7 +170,7 @@ func asked(u turn) string {
 	return keywords
 }
 
-// aboutArgument is the description of an argument, wherever an interface puts it.
+// aboutArgument returns the description of an argument for any interface.
 func aboutArgument(raw json.RawMessage, name string) string {
 	var v any
 	decode(raw, &v)
@@ -190,7 +192,7 @@ func aboutArgument(raw json.RawMessage, name string) string {
 
 var named = regexp.MustCompile(`"name":\s*"(desk_[A-Za-z0-9_-]+)"`)
 
-// first is the first tool in the last result, however often that is quoted.
+// first returns the first tool in the last result, at any depth of quoting.
 func first(u turn) string {
 	if len(u.results) == 0 {
 		return ""

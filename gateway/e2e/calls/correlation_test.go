@@ -34,7 +34,7 @@ func TestQuestionOutlivesAnotherCallOfItsClient(t *testing.T) {
 			question := c.WaitAsks(1)
 			b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
 			require.Nil(t, c.End(other).Error)
-			// Longer than the timeout, which rests while a human thinks.
+			// Longer than the timeout, which is paused while a user thinks.
 			require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
 			c.Answer(question, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{}}, nil })
 			end := c.End(ask)
@@ -158,7 +158,7 @@ func TestQuestionOverHTTPOutlivesAnotherCallOfItsClient(t *testing.T) {
 	other := c.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	b.WaitEvent("wait", "other")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	c.WaitAsks(1) // on the stream of the newer call, which ends without an answer to it
+	c.WaitAsks(1) // on the newer call's stream, which closes without an answer to it
 	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
 	require.Nil(t, c.End(other).Error)
 	c.Answer(c.WaitAsks(2), func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{}}, nil })
@@ -287,6 +287,6 @@ func TestTheLevelOfOneClientDoesNotSilenceAServerForTheNext(t *testing.T) {
 	strict := w.Join()
 	strict.Ok("logging/setLevel", e2e.Obj{"level": "error"})
 	b.Wait("error", told("error"))
-	w.Join() // and does not say what it wants, as if it had come first
+	w.Join() // which sets no level, like a first client
 	b.Wait("info", told("info"))
 }

@@ -142,7 +142,7 @@ func TestR3_35_B14_SilenceIsATimeout(t *testing.T) {
 		require.JSONEq(t, `{"code":"REQUEST_TIMEOUT","server":"filesystem"}`, string(e.Data))
 		require.Regexp(t, `^server "filesystem": no answer to .* within 2s \((call_)?timeout\)$`, e.Message)
 	}
-	// The backend is told, with the ids that it knows.
+	// The server receives the cancellations with its own ids.
 	var asked, cancelled []string
 	for i, method := range []string{"resources/read", "tools/call"} {
 		asked = append(asked, string(e2e.At(fs.WaitReceived(method, 1).Msg, "id")))

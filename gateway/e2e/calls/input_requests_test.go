@@ -11,8 +11,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// That they come in one demand, if they are asked soon enough after each other, is
-// TestQuestionsAskedSideBySideAreOneDemand of gateway/downstream.
+// TestQuestionsAskedSideBySideAreOneDemand of gateway/downstream shows that requests in
+// quick succession are sent together.
 func TestQuestionsAskedSideBySideReachTheClient(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(
@@ -114,7 +114,7 @@ func TestHeldCallIsThereWhenSessionsComeAndGo(t *testing.T) {
 	c := s.Stateless()
 	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 	state, keys := e2e.InputRequests(t, c.Request("tools/call", e2e.Obj{"name": "b_ask"}))
-	for range 4 { // each takes the place of one before, which may still be in use for a moment
+	for range 4 { // each replaces an earlier one, which may still be in use for a moment
 		e2e.Eventually(t, "room for a session", func() bool {
 			return s.Do("POST", "/mcp", nil, e2e.InitBody).Header.Get("Mcp-Session-Id") != ""
 		})

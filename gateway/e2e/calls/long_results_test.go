@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// longText has lines that tell where they are.
+// longText has lines that contain their position.
 var longText = func() string {
 	var b strings.Builder
 	for b.Len() < 40<<10 {
@@ -21,7 +21,7 @@ var longText = func() string {
 	return b.String()
 }()
 
-// long is a server whose tools say much.
+// long is a server whose tools return long results.
 func long() e2e.Obj {
 	return e2e.Obj{
 		"tools": []e2e.Obj{
@@ -36,7 +36,8 @@ func long() e2e.Obj {
 	}
 }
 
-// whole puts a text together again that a client got in parts, and says what was read.
+// whole joins the parts of a text that a client received. It returns the text and the
+// number of reads.
 func whole(c *e2e.Client, result []byte) (text string, reads int) {
 	c.T.Helper()
 	blocks := e2e.Each(result, "content")
@@ -92,7 +93,7 @@ func TestResultsOfGoblinsOwnToolsAreBoundedByTheProfile(t *testing.T) {
 		c := connect()
 		for name, args := range map[string]e2e.Obj{
 			"call_tool":     {"name": "b_long", "arguments": e2e.Obj{}},
-			"execute_lua":   {"script": `return b.long{}`}, // a script itself gets the whole
+			"execute_lua":   {"script": `return b.long{}`}, // a script gets the whole text
 			"catalog_tools": {},
 		} {
 			result := c.Ok("tools/call", e2e.Obj{"name": name, "arguments": args})

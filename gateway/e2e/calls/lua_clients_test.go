@@ -41,7 +41,7 @@ func TestWaitForAHumanCountsNeitherAgainstAScriptNorAgainstItsServer(t *testing.
 		if !ok {
 			return string(c.End(id).Raw)
 		}
-		// Those that wait for nobody run into both limits meanwhile.
+		// Scripts that wait for no user reach both limits meanwhile.
 		require.Contains(t, c.LuaFails(`b.hang{}`), "(lua.timeout)")
 		require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
 		c.Answer(question, func(e2e.Message) (any, any) { return e2e.Accepted, nil })
@@ -66,7 +66,7 @@ func TestQuestionsOfAModernBackendReachTheClientOfTheScript(t *testing.T) {
 	})
 }
 
-// Those of 2026-07-28 over HTTP share a session, and yet are not one client.
+// Clients of 2026-07-28 over HTTP share a session, but count as several clients.
 func TestScriptsOfOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)

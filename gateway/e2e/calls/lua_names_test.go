@@ -59,7 +59,7 @@ func TestR1_15_NamesThatFitTwoServersAreAnError(t *testing.T) {
 	require.Equal(t, "dot", c.LuaText(`return servers["my.api"].t{}.of`))
 }
 
-// Their time is shown by TestTailCallsEndWithTheirTimeOverEveryFront.
+// TestTailCallsEndWithTheirTimeOverEveryFront tests their time limit.
 func TestR1_17_ScriptsAreBounded(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
 		w.Lua = e2e.Obj{"timeout": "60s", "memory": "16MiB", "calls": 2, "output": "1KiB"}

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// structured is a result of a tool that has a structured value.
+// structured is a result of a tool with a structured value.
 func structured(value e2e.Obj) e2e.Obj {
 	return e2e.Obj{"content": []e2e.Obj{{"type": "text", "text": string(e2e.Marshal(value))}}, "structuredContent": value}
 }

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package calls shows what becomes of calls: their answers and errors, progress,
-// cancellation, questions, tasks, and the calls of scripts.
+// Package calls tests calls: answers, errors, progress, cancellation, requests from
+// servers, tasks and scripts.
 package calls
 
 import (

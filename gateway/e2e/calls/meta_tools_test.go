@@ -25,7 +25,7 @@ func callMeta(c *e2e.Client, name string, args e2e.Obj) json.RawMessage {
 	return structured
 }
 
-// metaFails is the text of a call that is refused.
+// metaFails returns the error text of a failing call.
 func metaFails(c *e2e.Client, name string, args e2e.Obj) string {
 	c.T.Helper()
 	result := c.Ok("tools/call", e2e.Obj{"name": name, "arguments": args})
@@ -33,7 +33,7 @@ func metaFails(c *e2e.Client, name string, args e2e.Obj) string {
 	return e2e.Str(result, "content", 0, "text")
 }
 
-// cards are the members of the cards in an answer, in order.
+// cards returns a member of each card in an answer, in order.
 func cards(answer json.RawMessage, list, member string) []string {
 	names := []string{}
 	for _, card := range e2e.Each(answer, list) {
@@ -237,7 +237,7 @@ func TestR0_04_MetaToolsAreListedAndSwitchedByTheConfig(t *testing.T) {
 	for _, form := range e2e.Each(schema, "properties", "gateway", "properties", "meta_tools", "anyOf", 1, "items", "anyOf", 0, "enum") {
 		known = append(known, strings.Trim(string(form), `"`))
 	}
-	all = append(all, "catalog_skills", "search_skills", "call_tool") // listed where a server has skills, or who searches
+	all = append(all, "catalog_skills", "search_skills", "call_tool") // if a server has skills, or the client searches
 	require.ElementsMatch(t, all, known, "the config knows them, and no others")
 	w = e2e.NewWorld(t)
 	w.Gateway["meta_tools"] = []string{"serch_tools"}

@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// Agents take an error for a broken connection, end the process and call again.
+// Agents treat an error as a broken connection: they stop the process and call again.
 func TestModelsSeeWhyAToolWasNotAnswered(t *testing.T) {
 	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
 		w.Gateway["meta_tools"] = true

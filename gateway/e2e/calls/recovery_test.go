@@ -12,8 +12,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A peer that vanished without a word leaves connections that are half open:
-// they take what is written and never answer.
+// A peer that vanished silently leaves half-open connections: they accept data and never
+// answer.
 func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 	t.Parallel()
 	for name, conf := range map[string]struct {
@@ -46,7 +46,7 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 			require.Equal(t, "remote", e2e.Str(e.Data, "server"))
 			c.CallHealthyServer()
 
-			b.Add("tools", e2e.Tool("new")) // while nobody can be told
+			b.Add("tools", e2e.Tool("new")) // while no notification can arrive
 			network.Appear()
 			c.WaitListed("tools", "remote_new", true)
 			require.Equal(t, "remote:new:{}", c.CallText("remote_new", e2e.Obj{}))
@@ -76,7 +76,7 @@ func TestWaitForAHumanHoldsNoPlaceThatOthersNeed(t *testing.T) {
 			}
 			end = h.Call("tools/call", e2e.Obj{"name": "b_ask"})
 		} else {
-			h.Client.Reply = nil // the question stays open
+			h.Client.Reply = nil // the request stays open
 			id := h.Begin("tools/call", e2e.Obj{"name": "b_ask"})
 			question := h.WaitAsks(1)
 			meanwhile()
@@ -88,7 +88,7 @@ func TestWaitForAHumanHoldsNoPlaceThatOthersNeed(t *testing.T) {
 	})
 }
 
-// behindProxy puts a proxy in front of a remote backend that is not yet used.
+// behindProxy puts a proxy in front of a remote server that is not yet used.
 func behindProxy(b *e2e.Backend) *e2e.Proxy {
 	b.T.Helper()
 	url, _ := b.Conf["url"].(string)

@@ -177,7 +177,7 @@ func TestRequestsOfABackendAreRefusedWhenNobodyCanBeAsked(t *testing.T) {
 	require.NotNil(t, e2e.At(request("sampling/createMessage", sampling, 1), "error"), "no call is in flight")
 	require.Equal(t, "cancel", e2e.Str(request("elicitation/create", elicitation, 1), "action"))
 
-	// Two clients have a call in flight: nobody knows whose it is.
+	// Two clients have a call in flight, so the request's owner is unknown.
 	id1, id2 := c1.Begin("tools/call", e2e.Obj{"name": "b_hang"}), c2.Begin("tools/call", e2e.Obj{"name": "b_hang"})
 	b.WaitEvents("wait", "go", 2)
 	require.NotNil(t, e2e.At(request("sampling/createMessage", sampling, 2), "error"))
@@ -214,7 +214,7 @@ func TestIsolationGivesEveryClientAProcessOfItsOwn(t *testing.T) {
 	c2.Ok("ping", nil)
 	require.Len(t, c2.Updates(), 1)
 
-	// And so does what it logs outside of calls; lines come in order.
+	// The same holds for its log lines outside of calls; lines arrive in order.
 	clients := []*e2e.Client{c1, c2}
 	for n, line := range []string{"first", "second", "third"} {
 		b.DoAt(calls[n%2].Proc, e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": line}}))

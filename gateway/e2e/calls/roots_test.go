@@ -22,14 +22,13 @@ func rooted(w *e2e.World, roots ...e2e.Obj) *e2e.Client {
 	return c
 }
 
-// rootAsker is a server that asks for roots in a call.
+// rootAsker is a server that requests roots during a call.
 func rootAsker(more ...e2e.Obj) e2e.Obj {
 	on := e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "roots/list"}), e2e.Do("answers"))}
 	return e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("hold"), e2e.Tool("t")}, "on": e2e.Merge(on, more)}
 }
 
-// outside is what a server gets that asks for roots outside of a call, for the n-th time
-// that it asks.
+// outside makes a server request roots outside of a call and returns the n-th answer.
 func outside(b *e2e.Backend, n int) string {
 	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
 	return string(b.WaitEvents("reply", "roots/list", n).Msg)
@@ -45,8 +44,8 @@ func TestRootsAreWhoseTheServerIsToHave(t *testing.T) {
 	own := w.Backend("own", rootAsker(), e2e.Obj{"isolation": "session"})
 	fixed := w.Backend("fixed", rootAsker(), e2e.Obj{"isolation": "session", "roots": "config"})
 
-	// What servers are told of new clients is over before anybody calls: what they ask
-	// because of it is no call's question.
+	// Notifications of new clients arrive before the first call, so requests that they
+	// cause don't belong to a call.
 	w.Join().Names("tools") // has no roots; the servers are there now
 	a := rooted(w, e2e.Obj{"uri": "file:///a", "name": "A", "_meta": e2e.Obj{"k": 1}}, e2e.Obj{"uri": "file:///both", "name": "first"})
 	open.WaitReceived(rootsChanged, 1)
@@ -84,7 +83,7 @@ func TestServersAreToldWhenRootsThatTheyWereGivenChange(t *testing.T) {
 	w := e2e.NewWorld(t)
 	hold := e2e.Obj{
 		"tools/call hold": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "hold"})),
-		// It asks before it answers what it read after the notice.
+		// It sends a request before it answers what it read after the notification.
 		"ping": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "roots/list"})),
 	}
 	b := w.Backend("b", rootAsker(hold))
@@ -92,7 +91,7 @@ func TestServersAreToldWhenRootsThatTheyWereGivenChange(t *testing.T) {
 
 	a := rooted(w, e2e.Obj{"uri": "file:///a"})
 	other := rooted(w, e2e.Obj{"uri": "file:///other"})
-	other.Notify(rootsChanged, nil) // of nobody's concern
+	other.Notify(rootsChanged, nil) // no server has these roots
 	a.CallText("b_ask", e2e.Obj{})
 	a.Notify(rootsChanged, nil)
 	b.WaitReceived(rootsChanged, 1)

@@ -72,9 +72,9 @@ func TestQuestionOfAStatelessClientOutlivesItsOtherCall(t *testing.T) {
 	other := c.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	b.WaitEvent("wait", "other")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	_, keys := e2e.InputRequests(t, c.End(other)) // the newest of its calls is answered by what is asked
+	_, keys := e2e.InputRequests(t, c.End(other)) // the newest of its calls returns the request
 	require.Len(t, keys, 1)
-	b.Do(e2e.Do("release", e2e.Obj{"name": "other"})) // which had not asked, and ends
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"})) // sent no request, and returns
 	state, keys := e2e.InputRequests(t, c.End(ask))
 	require.Contains(t, string(c.Ok("tools/call", e2e.Obj{
 		"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted},
@@ -120,7 +120,7 @@ func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	require.Same(t, second, own.WaitReceived(changed, before+1).Proc)
 	shared.WaitReceived(changed, 2)
 	c.Close()
-	shared.WaitReceived(changed, 3) // and less again
+	shared.WaitReceived(changed, 3) // and fewer again
 	require.Less(t, shared.Count(changed), 10, "a burst is one notice, or a few where it takes long")
 	require.Zero(t, modern.Count(changed))
 }
@@ -202,7 +202,7 @@ func TestQuestionThatMayBeAnotherClientsIsNotAsked(t *testing.T) {
 	require.Nil(t, other.End(waits).Error)
 }
 
-// says is a log line.
+// says returns a log message.
 func says(data string) e2e.Obj {
 	return e2e.Do("write", e2e.Obj{"text": string(e2e.Marshal(e2e.Obj{
 		"jsonrpc": "2.0", "method": "notifications/message", "params": e2e.Obj{"level": "warning", "data": data},
@@ -229,8 +229,7 @@ func TestRootsThatAServerAsksForAtItsStartAreNoCalls(t *testing.T) {
 	c.End(held)
 }
 
-// sharers are two stateless clients over HTTP, which nothing but their token
-// identifies.
+// sharers returns two stateless clients over HTTP that only their token identifies.
 func sharers(w *e2e.World, caps e2e.Obj) (one, two *e2e.Client) {
 	w.T.Helper()
 	one, two = w.Served().Stateless(), w.Served().Stateless()
@@ -253,13 +252,13 @@ func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
 	b.WaitEvent("wait", "other")
 	gone.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(cancelled)})
 	b.WaitReceived("notifications/cancelled", 1)
-	b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form})) // it heeds that late
+	b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form})) // the server reacts to it late
 	require.Equal(t, "cancel", e2e.Str(b.WaitEvent("reply", "elicitation/create").Msg, "action"))
 	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
 	require.Nil(t, other.End(waits).Error)
 	require.Empty(t, other.Asks)
 
-	// The client's own next call is no other's.
+	// The client's own next call belongs to no other client.
 	gone.Reply = func(e2e.Message) (any, any) { return e2e.Accepted, nil }
 	require.Contains(t, gone.CallText("b_ask", e2e.Obj{}), "Alice")
 }

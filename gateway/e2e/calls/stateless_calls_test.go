@@ -26,11 +26,10 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 		require.JSONEq(t, `{"message":"who?","requestedSchema":{"type":"object"},"_meta":{"k":2}}`, string(question))
 		require.Empty(t, c.Asks, "nothing is asked of a stateless client")
 
-		// The wait for a human does not count: this one times out meanwhile.
+		// Waiting for a user doesn't count: this call times out meanwhile.
 		require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
 
-		// An answer that is none is asked for again; keys that nobody asked for
-		// are ignored.
+		// An invalid answer is requested again; unknown keys are ignored.
 		retry := func(state string, responses any, args ...e2e.Obj) e2e.Message {
 			again := e2e.Obj{"name": "b_ask", "arguments": e2e.Obj{"b": []int{2}, "a": 1}, "requestState": state, "inputResponses": responses}
 			if len(args) > 0 {
@@ -46,7 +45,7 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice")
 		require.Equal(t, 1, b.Count("tools/call")-1, "the held call went on")
 
-		// A state is good once, as it was given, and for its own request.
+		// A state is valid once, unchanged, and only for its own request.
 		for _, bad := range []e2e.Message{
 			retry(used, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}),
 			retry(used+"-TAMPERED", e2e.Obj{keys["elicitation/create"]: e2e.Accepted}),

@@ -137,8 +137,8 @@ func TestTasksThatWereFetchedMakeRoom(t *testing.T) {
 	require.Equal(t, "working", e2e.Str(c.Ok("tasks/get", e2e.Obj{"taskId": first}), "status"))
 }
 
-// Clients of stateless HTTP share what there is for them: one server's tasks leave room
-// for those of others.
+// Clients of stateless HTTP share one quota. One server's tasks leave space for those of
+// others.
 func TestTasksOfOneServerLeaveRoomForThoseOfOthers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -211,7 +211,7 @@ func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
 	w.Backend("c", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}})
 	c, other := w.Join(), w.Join()
 
-	// A tool that runs as no task says so; no other revision has tasks.
+	// A tool that doesn't run as a task is refused; no other revision has tasks.
 	require.Equal(t, -32601, c.Fault("tools/call", e2e.Obj{"name": "c_t", "task": e2e.Obj{}}).Code)
 	old := w.Socket()
 	result := old.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
@@ -227,7 +227,7 @@ func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
 	b.WaitEvent("gone", "result")
 	require.Equal(t, "working", e2e.Str(other.Ok("tasks/get", e2e.Obj{"taskId": id}), "status"), "only the request was cancelled")
 	other.Close()
-	b.WaitReceived("tasks/cancel", 1) // nobody is left who could fetch it
+	b.WaitReceived("tasks/cancel", 1) // no client is left that could fetch it
 	b.WaitEvent("gone", "t")
 
 	id = startTask(c, "b_t")
@@ -289,14 +289,14 @@ func TestTasksTellTheirOwnersOnly(t *testing.T) {
 	})
 }
 
-// Another server that knows all names of a task, or guesses them, says nothing
-// about it, whether the client made the task or the gateway did.
+// Messages of other servers about a task are ignored, even if they know or guess its
+// names. This holds for tasks of clients and of the gateway.
 func TestWhatIsSaidOfATaskCountsFromItsServerOnly(t *testing.T) {
 	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
 		tools := []e2e.Obj{taskTool("t", "optional"), taskTool("only", "required")}
 		work := e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("progress", e2e.Obj{"n": 2}), e2e.Do("text", e2e.Obj{"text": "done"}))
 		b := w.TaskBackend("b", kind, e2e.Obj{"tools": tools, "tasks": e2e.Obj{"t": e2e.Obj{}, "only": e2e.Obj{}}, "on": e2e.Obj{"task t": work, "task only": work}})
-		// It has a task of its own, so that its messages about tasks are heeded.
+		// It has its own task, so that its messages about tasks are processed.
 		evil := w.TaskBackend("evil", kind, e2e.Obj{"tools": append(tools, e2e.Tool("ping")), "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{
 			"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
 		}})
@@ -336,7 +336,7 @@ func TestWhatIsSaidOfATaskCountsFromItsServerOnly(t *testing.T) {
 			require.Equal(t, "mine", e2e.Str(n.Params, "progressToken"))
 			require.NotContains(t, n.Raw, "forged")
 		}
-		for _, n := range c.NotesOf("notifications/tasks/status") { // both servers call their first one the same
+		for _, n := range c.NotesOf("notifications/tasks/status") { // both servers give their first task the same name
 			require.False(t, e2e.Str(n.Params, "taskId") == id && strings.Contains(n.Raw, "forged"), n.Raw)
 		}
 		for _, n := range c.NotesOf("notifications/message") {

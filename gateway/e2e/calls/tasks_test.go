@@ -21,9 +21,8 @@ func taskTool(name, support string) e2e.Obj {
 	return e2e.Obj{"name": name, "inputSchema": e2e.Obj{"type": "object"}, "execution": e2e.Obj{"taskSupport": support}}
 }
 
-// taskClients runs a test with clients over each front and a backend behind
-// each transport. connect gives clients of one gateway that have not
-// initialized yet.
+// taskClients runs a test with clients over each front and a server over each transport.
+// connect returns uninitialized clients of one gateway.
 func taskClients(t *testing.T, test func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client)) {
 	t.Helper()
 	t.Parallel()
@@ -42,7 +41,7 @@ func taskClients(t *testing.T, test func(t *testing.T, w *e2e.World, kind string
 	}
 }
 
-// startTask calls a tool as a task and gives its id.
+// startTask calls a tool as a task and returns the task's id.
 func startTask(c *e2e.Client, name string, more ...e2e.Obj) string {
 	c.T.Helper()
 	params := e2e.Obj{"name": name, "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 60000}}
@@ -56,7 +55,7 @@ func startTask(c *e2e.Client, name string, more ...e2e.Obj) string {
 	return id
 }
 
-// awaitStatus asks for a task's state until it has that status.
+// awaitStatus polls a task until it has that status.
 func awaitStatus(c *e2e.Client, id, status string) (state json.RawMessage) {
 	c.T.Helper()
 	e2e.Eventually(c.T, "task "+status, func() bool {
@@ -242,7 +241,8 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 		c, without := connectWith(extended), connectWith(e2e.Obj{})
 		require.JSONEq(t, `{}`, string(e2e.At(c.Ok("server/discover", e2e.Obj{}), "capabilities", "extensions", e2e.TasksExtension)))
 
-		// Who does not declare the extension gets results, and is not declared to have it.
+		// Clients that don't declare the extension get results, and servers don't see it
+		// declared.
 		require.Equal(t, "b:t:", e2e.Str(without.Ok("tools/call", e2e.Obj{"name": "b_t"}), "content", 0, "text")[:4])
 		require.Nil(t, e2e.At(json.RawMessage(e2e.ProtocolMeta(b.Received("tools/call")[0], "clientCapabilities")), "extensions"))
 		require.Equal(t, -32021, without.Fault("tools/call", e2e.Obj{"name": "b_only"}).Code)
@@ -276,7 +276,7 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 		require.Equal(t, e2e.In("b", "x:1"), e2e.Str(state, "result", "content", 0, "uri"))
 		require.Equal(t, "1e400", string(e2e.At(state, "result", "n")))
 
-		// What a task asks for stands in its state; the answers come by tasks/update.
+		// A task's state contains its requests; tasks/update carries the answers.
 		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_asks"}), "taskId")
 		state = awaitStatus(c, id, "input_required")
 		require.Equal(t, "who?", e2e.Str(state, "inputRequests", "ask 0", "params", "message"))
@@ -285,7 +285,7 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 		state = awaitStatus(c, id, "completed")
 		require.Contains(t, e2e.Str(state, "result", "content", 0, "text"), "accept")
 
-		// No task has a user open what is no web page.
+		// No task makes a user open a URL that isn't a web page.
 		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_opens"}), "taskId")
 		e2e.Eventually(t, "the state to be refused", func() bool {
 			return strings.Contains(c.Request("tasks/get", e2e.Obj{"taskId": id}).Raw, "url is not a web page")
@@ -333,7 +333,7 @@ func TestAVendorsNotificationOfATaskHasTheURIThatClientsSee(t *testing.T) {
 	}})
 	for name, c := range map[string]struct {
 		on      string // when the server sends it
-		support string // of tasks by the tool
+		support string // the tool's support of tasks
 	}{
 		"within the task": {"task t", "optional"},
 		"before the task": {"create t", "optional"},
@@ -377,7 +377,7 @@ func TestALogFromBeforeATaskThatAClientDoesNotSeeKeepsToItsLevel(t *testing.T) {
 			})
 			c := w.Socket()
 			if era == "modern" {
-				c.Stateless() // which has asked for no logs
+				c.Stateless() // the client requested no logs
 			} else {
 				c.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
 				c.Ok("logging/setLevel", e2e.Obj{"level": "error"})

@@ -80,7 +80,7 @@ func TestProgressThatComesTooLateReachesNobody(t *testing.T) {
 	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
 	b.WaitEvent("gone", "slow")
 	flight := c.Begin("tools/call", e2e.Obj{"name": "b_other", "arguments": e2e.Obj{}})
-	b.WaitEvent("wait", "go") // now the cause of what the server says is certain
+	b.WaitEvent("wait", "go") // now the server's message has only one possible cause
 	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/progress", "params": e2e.Obj{"progressToken": token, "progress": 1}}))
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	require.Nil(t, c.End(flight).Error)
@@ -148,7 +148,7 @@ func TestLaterQuestionOfAHeldCallReachesNoOtherClientOfItsToken(t *testing.T) {
 	waits := busy.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	b.WaitEvent("wait", "other")
 
-	// It may be the held call that asks more, or the other one.
+	// Either the held call or the other one may have sent the request.
 	b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
 	require.Equal(t, "cancel", e2e.Str(b.WaitEvent("reply", "elicitation/create").Msg, "action"))
 	b.Do(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}))
@@ -162,8 +162,8 @@ func TestLaterQuestionOfAHeldCallReachesNoOtherClientOfItsToken(t *testing.T) {
 	})), "Alice")
 }
 
-// Most clients send no progress token: their servers get one nevertheless, as progress extends
-// the time.
+// Most clients send no progress token. Their servers get one nevertheless, because
+// progress extends the timeout.
 func TestCallsHaveATokenForProgressWhoeverAsked(t *testing.T) {
 	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
 		steps := e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 6}))
@@ -206,7 +206,7 @@ func TestCallsHaveATokenForProgressWhoeverAsked(t *testing.T) {
 	})
 }
 
-// Some servers' SDKs take a tenth longer for a call with a token.
+// Some servers' SDKs need 10 % longer for a call with a token.
 func TestWhatIsAlwaysQuickGetsATokenOnlyIfItsClientHasAsked(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -226,7 +226,7 @@ func TestWhatIsAlwaysQuickGetsATokenOnlyIfItsClientHasAsked(t *testing.T) {
 		calls := b.Received("tools/call")[before:]
 		require.Len(t, calls, 21)
 		require.NotNil(t, e2e.At(calls[20].Msg, "params", "_meta", "progressToken"))
-		if i == 0 { // another may be taken for one that came before
+		if i == 0 { // another could be confused with an earlier one
 			require.NotNil(t, e2e.At(calls[0].Msg, "params", "_meta", "progressToken"))
 			require.NotNil(t, e2e.At(calls[15].Msg, "params", "_meta", "progressToken"))
 		}
@@ -252,7 +252,7 @@ func TestCallsOfToolsMayTakeAnyTime(t *testing.T) {
 	})
 }
 
-// One crash is enough for a model to give a tool up.
+// After one crash a model may stop using a tool.
 func TestACallThatComesWhileAServerRestartsWaits(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range e2e.Variants(1, "shared", "session") {

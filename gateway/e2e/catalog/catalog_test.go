@@ -17,8 +17,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// slow is a server that answers initialize at once when it is started for the first time,
-// and then not before it is told to go.
+// slow is a server that answers initialize at once at its first start. Later it waits
+// until the test releases it.
 func slow(more ...e2e.Obj) e2e.Obj {
 	return e2e.Merge(e2e.Obj{
 		"instructions": "be patient with it",
@@ -32,8 +32,8 @@ func slow(more ...e2e.Obj) e2e.Obj {
 	}, more)
 }
 
-// remembered has a daemon list once, and end; it returns the file of what is remembered of a
-// server.
+// remembered starts and stops a daemon that lists once. It returns the file with the
+// server's cached lists.
 func remembered(t *testing.T, w *e2e.World, server, tool string) (file string) {
 	t.Helper()
 	c := w.Standalone()
@@ -43,7 +43,7 @@ func remembered(t *testing.T, w *e2e.World, server, tool string) (file string) {
 	return onlyFile(t, w, server)
 }
 
-// onlyFile is the only file of a server in the catalog.
+// onlyFile returns the only file of a server in the catalog.
 func onlyFile(t *testing.T, w *e2e.World, server string) string {
 	t.Helper()
 	files := catalogOf(w, server)
@@ -135,12 +135,12 @@ func TestAnEditOfWhatDecidesWhichServerItIsMakesItsListsVoid(t *testing.T) {
 				b = w.Backend("slow", slow())
 			}
 			remembered(t, w, "slow", "slow_tell")
-			if row.remote { // it answers nobody any more
+			if row.remote { // it no longer answers
 				b.Do(e2e.Do("on", e2e.Obj{"key": "initialize", "actions": e2e.Actions(e2e.Do("hang"))}))
 			}
 			w.Edit(func() {
 				row.edit(b.Conf)
-				w.Gateway["startup_wait"] = "1s" // in which nothing comes
+				w.Gateway["startup_wait"] = "1s" // no list arrives within that time
 			})
 			c := w.Standalone()
 			if row.keeps {
@@ -175,7 +175,7 @@ func TestPinnedToolsAreWithheldAlsoWhenTheyAreRemembered(t *testing.T) {
 	w := e2e.NewWorld(t)
 	b := w.Backend("slow", slow())
 	remembered(t, w, "slow", "slow_tell")
-	c := w.Standalone() // remembers a tool that nobody approved
+	c := w.Standalone() // caches an unapproved tool
 	p := b.WaitStarts(2)
 	b.DoAt(p, e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("more")}))
 	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "go"}))
@@ -347,7 +347,7 @@ func TestAFullDiskStopsNothing(t *testing.T) {
 	require.NotContains(t, string(out), ".catalog", "nothing is left of what did not fit")
 }
 
-// The times are in the log (-v): nothing is timed that could fail on a busy machine.
+// The durations are only logged (-v), because a busy machine could exceed any limit.
 func TestTheFirstWholeListOfTwentySlowServersStartsNone(t *testing.T) {
 	t.Parallel()
 	const servers = 20

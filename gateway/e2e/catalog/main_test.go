@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package catalog shows what is remembered of servers between daemons, and how it is used.
+// Package catalog tests the lists of servers that are cached between daemons.
 package catalog
 
 import (

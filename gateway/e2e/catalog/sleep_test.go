@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// counting is a server that counts what it is asked in each of its processes.
+// counting is a server that counts the requests of each of its processes.
 func counting(more ...e2e.Obj) e2e.Obj {
 	return e2e.Merge(e2e.Obj{
 		"tools":        []e2e.Obj{e2e.Tool("count"), e2e.Tool("hold")},
@@ -26,14 +26,14 @@ func counting(more ...e2e.Obj) e2e.Obj {
 	}, more)
 }
 
-// sleepy is a world in which servers start at their first use and stop soon after it.
+// sleepy returns a world in which servers start at their first use and stop soon after.
 func sleepy(t *testing.T) *e2e.World {
 	w := e2e.NewWorld(t)
 	w.Gateway["start"], w.Gateway["idle_timeout"] = "auto", "200ms"
 	return w
 }
 
-// state is that of the world's only server, as the client reads it.
+// state returns the state of the world's only server, as the client reads it.
 func state(c *e2e.Client) string {
 	return e2e.Str([]byte(c.ReadText("goblin://servers")), "servers", 0, "state")
 }
@@ -73,7 +73,7 @@ func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
 
-	c = w.Standalone() // which remembers it
+	c = w.Standalone() // with cached lists
 	require.Len(t, c.Names("tools"), 2)
 	require.Equal(t, "sleeping", state(c))
 	require.Equal(t, 2, b.Starts())
@@ -174,7 +174,7 @@ func TestAnEditReachesAServerThatSleeps(t *testing.T) {
 	sleeps(c)
 	b.WaitGone()
 	w.Edit(func() { b.Conf["env"] = e2e.Obj{"EDITED": "yes"} })
-	b.WaitStarts(2) // it is another server, of which nothing is remembered
+	b.WaitStarts(2) // another server, without cached lists
 	sleeps(c)
 	b.WaitGone()
 	w.Edit(func() { b.Conf["timeout"] = "77s" })
@@ -195,7 +195,7 @@ func TestWhenAServerStartsIsChosen(t *testing.T) {
 	require.Len(t, c.Names("tools"), 8)
 	for _, b := range []*e2e.Backend{lazy, endless} {
 		b.WaitStarts(1)
-		b.WaitGone() // it has listed, and nobody used it
+		b.WaitGone() // it has listed and was not used
 	}
 	require.Len(t, auto.Live(), 1)
 	c.Close()
@@ -241,7 +241,7 @@ func TestASessionOfItsOwnWakesAServerAndKeepsIt(t *testing.T) {
 	require.NotEqual(t, "sleeping", state(c))
 }
 
-// listedOnce has a daemon list the tools of the only server.
+// listedOnce makes a daemon list the tools of the only server.
 func listedOnce(t *testing.T, w *e2e.World) {
 	t.Helper()
 	c := w.Standalone()

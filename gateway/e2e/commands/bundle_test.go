@@ -20,10 +20,10 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A bundle of the registry is a server like any other.
+// A bundle of the registry is handled like any other server.
 func TestABundleOfTheRegistryIsAddedAndRuns(t *testing.T) {
 	t.Parallel()
-	w := e2e.NewWorld(t) // it makes Goblin, if nobody has
+	w := e2e.NewWorld(t) // builds Goblin unless another test has
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
 	for name, text := range map[string]string{

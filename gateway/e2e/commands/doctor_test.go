@@ -13,8 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What an editor started has another PATH than the shell in which its user looks for the
-// reason.
+// A server started by an editor has a different PATH than the user's shell.
 func TestDoctorFindsWhatOnlyTheDaemonLacks(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package commands shows the commands of the shell, and the demo servers.
+// Package commands tests the commands of the shell and the demo servers.
 package commands
 
 import (

@@ -26,7 +26,7 @@ func TestCommandList(t *testing.T) {
 	require.Zero(t, b.Starts())
 	other.WaitLive(0)
 
-	w.Bridged().Names("tools") // whose daemon the others ask
+	w.Bridged().Names("tools") // the other commands ask its daemon
 	require.Contains(t, w.Succeeds("list", "servers"), "shop")
 	for kind, want := range map[string]string{
 		"tools": "shop_stat", "prompts": "shop/greet", "resources": e2e.In("shop", e2e.AppLog), "templates": e2e.In("shop", "row:///{id}"),
@@ -138,7 +138,7 @@ func TestCommandVersionAndCompletion(t *testing.T) {
 		require.Contains(t, w.Succeeds("completion", shell), "goblin")
 	}
 	require.Equal(t, e2e.ExitUsage, w.Run("completion", "tcsh").Code)
-	const files, noFiles = ":0\n", ":4\n" // whether the shell may add those of the folder
+	const files, noFiles = ":0\n", ":4\n" // whether the shell may complete files of the folder
 	require.Equal(t, noFiles, w.Succeeds("__complete", "status", ""))
 	require.Equal(t, files, w.Succeeds("__complete", "lua", ""))
 	require.Equal(t, "auto\ndark\nlight\nnone\n"+noFiles, w.Succeeds("__complete", "--theme", ""))

@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// From no config at all to one that serves, by commands alone.
+// The test gets from no config to a working one by commands alone.
 func TestServersAreAddedAndTakenOutByCommands(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -30,7 +30,7 @@ func TestServersAreAddedAndTakenOutByCommands(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	// A daemon follows at once, and what stands in the file stays.
+	// A daemon follows at once, and the rest of the file is unchanged.
 	text, err := os.ReadFile(config)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(config, append([]byte("# mine\n"), text...), 0o640))
@@ -93,8 +93,7 @@ func TestAServerThatCannotBeStartedIsNotAddedUnlessOneSaysSo(t *testing.T) {
 	}
 }
 
-// A config that is edited is taken when it has no mistakes, and one with mistakes can be
-// mended by the same command.
+// A valid edited config is applied. The same command can fix an invalid one.
 func TestEditTakesWhatHasNoMistakes(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sed"); err != nil {

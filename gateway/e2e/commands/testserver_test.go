@@ -11,8 +11,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The tests in this file look at the test server alone: what the others take
-// as evidence must be right.
+// The tests in this file check the test server itself, because the others rely on its
+// records.
 
 func directly(w *e2e.World, script e2e.Obj) (*e2e.Backend, *e2e.Client) {
 	w.T.Helper()

@@ -78,7 +78,7 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 	require.Contains(t, doctor, "this command is build")
 
 	_, _ = run("stop")
-	for _, c := range []*e2e.Client{before, after} { // their bridges are of both builds
+	for _, c := range []*e2e.Client{before, after} { // their bridges come from both builds
 		c.CallUntilItWorks("b_stat")
 	}
 	second := status()

@@ -126,8 +126,7 @@ func TestAPromptNamesItsRequiredArguments(t *testing.T) {
 	require.Contains(t, errs, `missing "query"`)
 }
 
-// A file of another client that holds Goblin's own entry must not start Goblins
-// that start Goblins.
+// Another client's file with an entry for Goblin must not start a chain of Goblins.
 func TestGoblinsOwnEntryStartsNothing(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -42,7 +42,7 @@ func TestP17_BridgeSurvivesTheDeathOfItsDaemon(t *testing.T) {
 	require.JSONEq(t, `{"code":"CONNECTION_ERROR","server":"goblin"}`, string(e.Data))
 	require.Contains(t, e.Message, "it may have run")
 
-	// The same sessions go on at the next daemon, which was told of them.
+	// The next daemon continues the same sessions, whose state the last one saved.
 	for _, c := range []*e2e.Client{one, two} {
 		c.CallUntilItWorks("b_stat")
 		require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
@@ -96,7 +96,7 @@ func TestServeIsTheDaemonOfItsConfig(t *testing.T) {
 	require.Contains(t, status, fmt.Sprint(s.Cmd.Process.Pid))
 	require.NotContains(t, status, "after its last client")
 
-	// An update reaches whoever subscribed, over the socket and over HTTP.
+	// An update reaches every subscriber, over the socket and over HTTP.
 	web.Listen()
 	for _, client := range []*e2e.Client{c, web} {
 		client.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("b", e2e.AppLog)})
@@ -136,7 +136,7 @@ func TestStatusStopAndRestart(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"stop"}, {"restart", "b"}} {
 		out := w.Run(args...)
 		if args[0] == "stop" && out.Code == 0 {
-			continue // nothing to stop is a kind of success
+			continue // nothing to stop is also a success
 		}
 		require.Equal(t, e2e.ExitConnect, out.Code, "%v: %s", args, out.Stderr)
 		require.Equal(t, 1, strings.Count(out.Stderr, "\n"), out.Stderr)

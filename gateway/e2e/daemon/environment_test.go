@@ -15,8 +15,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The environment of servers is that of the process that started the daemon, whatever
-// clients come later and say.
+// Servers get the environment of the process that started the daemon. Later clients can't
+// change it.
 func TestNothingOfALaterClientsEnvironmentReachesServers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

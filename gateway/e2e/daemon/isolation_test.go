@@ -14,8 +14,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A server with a state in each of its processes: with isolation: session every
-// unit meets its own.
+// A server with state in each of its processes: with isolation: session each session has
+// its own process.
 
 // stateful adds that server.
 func stateful(w *e2e.World) *e2e.Backend {
@@ -23,7 +23,7 @@ func stateful(w *e2e.World) *e2e.Backend {
 	return w.Backend("own", e2e.CountingServer(), e2e.Obj{"isolation": "session"})
 }
 
-// ended waits for the end of one process of the server and looks at the others.
+// ended waits until one process of the server exits and checks the others.
 func ended(b *e2e.Backend, pid int) {
 	b.T.Helper()
 	b.Wait(fmt.Sprintf("the end of process %d", pid), func() bool {
@@ -72,7 +72,7 @@ func TestEveryUnitHasItsOwnState(t *testing.T) {
 			}
 			unit.gone(c2)
 			ended(b, pid2)
-			unit.gone(c1) // its lists were the catalog
+			unit.gone(c1) // the catalog used its lists
 			ended(b, pid1)
 			require.Equal(t, pid3, c3.CountsTo(2, 4))
 			require.Equal(t, []string{"own_count"}, c3.Names("tools"))
@@ -95,7 +95,7 @@ func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {
 		c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("own", "x:1")})
 		c.Settle()
 	}
-	for _, victim := range []*e2e.Client{c2, c1} { // c1 has the connection of the catalog
+	for _, victim := range []*e2e.Client{c2, c1} { // c1 uses the catalog's connection
 		starts := b.Starts()
 		require.NoError(t, e2e.Kill(pids[victim]))
 		b.WaitStarts(starts + 1)
@@ -113,7 +113,7 @@ func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {
 	}
 	require.Equal(t, pids[c3], c3.CountsTo(2, 2), "it was not disturbed")
 
-	// Updates go to the unit of the process that sends them, after a crash too.
+	// Updates reach only the session of the process that sends them, also after a crash.
 	for _, p := range b.Live() {
 		b.DoAt(p, e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "x:1"}}))
 	}
@@ -154,7 +154,7 @@ func TestAbandonedHTTPSessionLeavesItsProcessToOthers(t *testing.T) {
 	s := w.Serve()
 	c1 := s.Client(true)
 	pid1 := c1.CountsTo(1, 2)
-	c1.Close() // its connections end; the session is there until its place is needed
+	c1.Close() // its connections close; the session exists until its slot is needed
 	c2 := s.Client(true)
 	pid2 := c2.CountsTo(1, 2)
 	c3 := s.Client(true)
@@ -220,9 +220,8 @@ func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
 	}
 }
 
-// Stateless requests over HTTP tell nothing by which one client could surely be known
-// from another: neither a connection, which a proxy shares out, nor an address, nor a
-// name, nor the token, of which there is one.
+// Stateless requests over HTTP identify no client. A proxy may share a connection,
+// address and name, and there is only one token.
 func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing.T) {
 	t.Parallel()
 	for n, script := range []e2e.Obj{{}, {"era": "dual"}, {"era": "modern"}} {

@@ -56,7 +56,7 @@ func TestP18_SixStartsAtOnceGiveOneDaemon(t *testing.T) {
 		c.Notify("notifications/initialized", nil)
 		require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 	}
-	w.DaemonPID() // waits for one, and no more than one
+	w.DaemonPID() // waits for exactly one
 	require.Equal(t, 1, b.Starts())
 }
 
@@ -129,7 +129,7 @@ func TestDaemonWithoutItsHTTPAddressSaysSo(t *testing.T) {
 	require.Contains(t, w.Succeeds("status"), notice, "after an edit, too")
 }
 
-// A log of weeks is of many daemons.
+// A log of weeks contains many daemons.
 func TestDaemonsLogTellsItsBeginningAndItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -164,7 +164,7 @@ func TestDaemonKeepsNoTerminalAndNoPipeOfItsClient(t *testing.T) {
 	w.Backend("b", e2e.Filesystem())
 	w.AllowDaemon = true
 	w.Write()
-	// A shell pipeline ends only when nobody holds its pipes any more.
+	// A shell pipeline ends only when no process holds its pipes.
 	cmd := exec.Command(e2e.Goblin, "stdio")
 	cmd.Env, cmd.Dir = w.Environ(), w.Dir
 	cmd.Stdin = strings.NewReader(e2e.InitBody + "\n")
@@ -233,7 +233,7 @@ func TestSocketRefusesStrangersTalk(t *testing.T) {
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 }
 
-// Clients end it so, and show what it says as if something was wrong.
+// Clients stop it this way, and show its output as an error.
 func TestABridgeEndsOnSIGTERMSilently(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

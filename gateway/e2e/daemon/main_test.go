@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package daemon shows daemons and their clients: how they find each other, what
-// they leave behind, and the modes of the command line.
+// Package daemon tests daemons and their clients: how they find each other, what they
+// clean up, and the modes of the command line.
 package daemon
 
 import (

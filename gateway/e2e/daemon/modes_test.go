@@ -24,7 +24,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// place is an environment in which a command finds no config and no daemon.
+// place returns an environment in which a command finds no config and no daemon.
 func place(t *testing.T) []string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -109,8 +109,8 @@ func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
 }
 
 func TestASecondSignalEndsAtOnce(t *testing.T) {
-	// A server that does not end by itself keeps the first one waiting, and it
-	// has started another process, as npx does.
+	// A server that doesn't exit by itself delays the first one. It has started another
+	// process, as npx does.
 	dir := t.TempDir()
 	file, second := filepath.Join(dir, "goblin.yaml"), filepath.Join(dir, "pid")
 	script := "trap '' TERM; (while :; do sleep 1; done) & echo $! >" + second + "; while :; do sleep 1; done"

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// records are the files in which processes of a world keep their children.
+// records returns the files in which processes of a world record their children.
 func records(w *e2e.World) []string {
 	w.T.Helper()
 	found, err := filepath.Glob(filepath.Join(w.Dir, "run", "goblin", "children-*"))
@@ -89,8 +89,8 @@ func TestP05_WhatAKilledDaemonLeftIsEndedByTheNext(t *testing.T) {
 	require.Contains(t, w.DaemonLog(), "left by a killed Goblin")
 }
 
-// orphan makes a server start a process that ignores signals, kills the one
-// that started the server, and checks that it left the process behind.
+// orphan makes a server start a process that ignores signals, and kills the server's
+// parent. It checks that the process is still running.
 func orphan(w *e2e.World, b *e2e.Backend, end func()) {
 	w.T.Helper()
 	b.Do(e2e.Do("grandchild"))

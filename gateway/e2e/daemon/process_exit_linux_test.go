@@ -96,11 +96,11 @@ func TestP06_ProcessThatHoldsThePipesOfAServer(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			script := e2e.Filesystem() // ends well itself
+			script := e2e.Filesystem() // exits cleanly itself
 			script["on"] = e2e.Obj{"start": e2e.Actions(e2e.Do("grandchild"))}
 			b := w.Backend("launcher", script)
 			p := open(w)
-			// It ends with the server, not only with Goblin.
+			// It exits with the server, not only with Goblin.
 			b.DoAt(b.WaitStarts(1), e2e.Do("crash"))
 			b.WaitStarts(2)
 			require.Len(t, grandchildren(w), 1)
@@ -111,7 +111,7 @@ func TestP06_ProcessThatHoldsThePipesOfAServer(t *testing.T) {
 	}
 }
 
-// Its parent lives, so that nothing but Goblin ends it.
+// Its parent keeps running, so only Goblin can stop it.
 func TestP06_ServerThatHeedsNothingIsKilledAtItsRestart(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -125,7 +125,7 @@ func TestP06_ServerThatHeedsNothingIsKilledAtItsRestart(t *testing.T) {
 	e2e.Eventually(t, "the new process", func() bool { return c.Works(e2e.Obj{"name": "b_stat"}) })
 }
 
-// grandchildren waits until not more than one of them is left.
+// grandchildren waits until at most one of them is left.
 func grandchildren(w *e2e.World) (found []string) {
 	w.T.Helper()
 	e2e.Eventually(w.T, "one process that a server started", func() bool {
@@ -157,14 +157,14 @@ func TestStopEndsADaemonOnATerminal(t *testing.T) {
 	b.WaitGone()
 }
 
-// What a command has found out is printed, and the command over, before servers that do not
-// want to end are gone; they are ended nevertheless.
+// A command prints its result and exits before servers that are slow to exit. Those
+// servers are killed nevertheless.
 func TestACommandDoesNotWaitForServersThatDoNotEnd(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("stubborn", stubborn())
 	before := false
-	for range 3 { // a busy machine may look too late
+	for range 3 { // a busy machine may check too late
 		require.Contains(t, w.Succeeds("list", "tools"), "stubborn_")
 		before = before || len(w.Processes("testserver")) > 0
 		require.Empty(t, w.Survivors("", e2e.Patience, nil))
@@ -172,11 +172,12 @@ func TestACommandDoesNotWaitForServersThatDoNotEnd(t *testing.T) {
 	require.True(t, before, "the command ended first")
 }
 
-// exitLimit is how long anything may be left of a process that was told to end.
+// exitLimit is the maximum time that parts of a process may remain after it was asked to
+// exit.
 const exitLimit = 14 * time.Second
 
-// stubborn is a server that ends by SIGKILL only, and has started a process
-// that holds its pipes and ignores signals, too.
+// stubborn is a server that exits only by SIGKILL. It has started a process that holds
+// its pipes and ignores signals, too.
 func stubborn() e2e.Obj {
 	script := e2e.Filesystem()
 	script["ignoreterm"], script["ignoreeof"] = true, true
@@ -184,7 +185,7 @@ func stubborn() e2e.Obj {
 	return script
 }
 
-// modes start Goblin so that it has servers of its own, and give the process.
+// modes start Goblin with its own servers and return the process.
 var modes = map[string]func(w *e2e.World) *e2e.Program{
 	"standalone": func(w *e2e.World) *e2e.Program {
 		c := w.Standalone()
@@ -209,7 +210,7 @@ func TestP05_SIGKILLTakesTheServersAlong(t *testing.T) {
 			p.Signal(syscall.SIGKILL)
 			require.Empty(t, w.Survivors(b.Conf["args"].([]string)[0], exitLimit, nil))
 			b.WaitGone()
-			w.Kill() // the kernel ends direct children only
+			w.Kill() // the kernel kills direct children only
 		})
 	}
 }

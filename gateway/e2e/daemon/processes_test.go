@@ -19,7 +19,7 @@ func TestP08_TwentyCrashesLeaveNoZombies(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	var all []*e2e.Backend
-	for _, name := range []string{"a", "b", "c", "d", "e"} { // side by side, as the delays of one grow
+	for _, name := range []string{"a", "b", "c", "d", "e"} { // concurrently, as the delays of one grow
 		all = append(all, w.Backend(name, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("die")}, "on": e2e.Obj{"tools/call die": e2e.Actions(e2e.Do("crash"))}}))
 	}
 	c := w.Standalone()
@@ -46,13 +46,13 @@ func TestP08_ABridgeWaitsForTheDaemonsThatItStarted(t *testing.T) {
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 	for range 3 {
 		require.NoError(t, e2e.Kill(w.DaemonPID()))
-		// A call may be under way while the daemon dies.
+		// A call may be in flight when the daemon dies.
 		c.CallUntilItWorks("b_stat")
 	}
 	e2e.Eventually(t, "no zombie", func() bool { return len(zombies(c.Prog.Cmd.Process.Pid)) == 0 })
 }
 
-// zombies are the dead children of a process that nobody waited for.
+// zombies returns the dead children of a process that it never waited for.
 func zombies(parent int) []string {
 	var found []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// projects are folders of repositories, and one that is none.
+// projects returns two folders of repositories and one folder without a repository.
 func projects(t *testing.T, w *e2e.World) (one, other, none string) {
 	t.Helper()
 	for _, name := range []string{"one/.git", "one/in side", "other/.git", "none"} {
@@ -27,7 +27,7 @@ func projects(t *testing.T, w *e2e.World) (one, other, none string) {
 	return filepath.Join(dir, "one"), filepath.Join(dir, "other"), filepath.Join(dir, "none")
 }
 
-// projectServer tells in which project it runs.
+// projectServer adds a server that reports in which project it runs.
 func projectServer(w *e2e.World, conf ...e2e.Obj) *e2e.Backend {
 	script := e2e.CountingServer()
 	script["tools"] = append(script["tools"].([]e2e.Obj), e2e.Tool("where"), e2e.Tool("ask"))
@@ -37,7 +37,7 @@ func projectServer(w *e2e.World, conf ...e2e.Obj) *e2e.Backend {
 	return w.Backend("own", script, append([]e2e.Obj{{"isolation": "project", "env": e2e.Obj{"WHERE": "<${project}>"}}}, conf...)...)
 }
 
-// in is a client of goblin stdio that was started in a folder, with these roots.
+// in returns a client of goblin stdio that was started in a folder, with these roots.
 func in(w *e2e.World, folder string, roots ...string) *e2e.Client {
 	w.T.Helper()
 	w.Served()
@@ -162,7 +162,7 @@ func TestMadeUpProjectsLockNobodyOut(t *testing.T) {
 		c.Web.Path = path
 		return c.Request("tools/list", nil).Raw
 	}
-	for n := range 257 { // one more than there are places
+	for n := range 257 { // one more than there are slots
 		require.Contains(t, list(fmt.Sprintf("/mcp?project=/nope%d", n)), "does not exist")
 	}
 	require.Contains(t, list("/mcp"), `"tools"`)
@@ -212,7 +212,7 @@ func TestASubscriptionFollowsItsClientIntoAnotherProject(t *testing.T) {
 			w := e2e.NewWorld(t)
 			one, other, none := projects(t, w)
 			b := projectServer(w)
-			in(w, one).CallText("own_where", e2e.Obj{}) // the first project goes on
+			in(w, one).CallText("own_where", e2e.Obj{}) // the first project still works
 			if open {
 				in(w, other).CallText("own_where", e2e.Obj{})
 			}

@@ -34,7 +34,7 @@ func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
 				c = w.Bridged()
 			}
 			w.WaitScreens(1)
-			for range 300 { // each is news to the screen
+			for range 300 { // each changes the UI
 				require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
 			}
 			p.Signal(syscall.SIGTERM)
@@ -69,8 +69,8 @@ func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
 			e2e.Eventually(t, "a screen", func() bool { return settings() != before })
 			w.AllowDaemon = true
 			w.WaitScreens(1)
-			// Each size is a new picture, and nobody takes them: the terminal
-			// has room for a few.
+			// Each size causes a new frame that is not read: the terminal buffers only a
+			// few.
 			for i := range 12 {
 				require.NoError(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 200, Row: uint16(60 + i)}))
 				w.WaitScreens(1)

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// terminal opens a pseudo-terminal: what a person holds, and what a program gets.
+// terminal opens a pseudo-terminal and returns the user's end and the program's end.
 func terminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -33,7 +33,7 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// onTerminal starts goblin on a terminal of its own.
+// onTerminal starts goblin on its own terminal.
 func onTerminal(w *e2e.World) (person *os.File, p *e2e.Program) {
 	w.T.Helper()
 	person, side := terminal(w.T)
@@ -45,7 +45,7 @@ func onTerminal(w *e2e.World) (person *os.File, p *e2e.Program) {
 	return person, p
 }
 
-// watch keeps what is written to a terminal.
+// watch records the output to a terminal.
 func watch(person io.Reader) *e2e.Buffer {
 	var screen e2e.Buffer
 	go func() { _, _ = io.Copy(&screen, person) }()

@@ -16,12 +16,13 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// showing is a server that tells its environment.
+// showing is a server that returns its environment.
 func showing() e2e.Obj {
 	return e2e.Obj{"tools": []e2e.Obj{e2e.Tool("env")}, "on": e2e.Obj{"tools/call env": e2e.Actions(e2e.Do("env"))}}
 }
 
-// variable is what the server of that name has in its environment, "-" for nothing.
+// variable returns the value of a variable in a server's environment, or "-" if it is
+// missing.
 func variable(c *e2e.Client, server, name string) string {
 	c.T.Helper()
 	var environ []string
@@ -71,7 +72,8 @@ func TestClientsThatLackVariablesJoinTheDaemonThatHasThem(t *testing.T) {
 	require.Equal(t, "one", variable(lacks, "needs", "K"), "the next daemon has them, too")
 }
 
-// envFile makes a world take variables from a file, and gives what writes it.
+// envFile makes a world read variables from a file. It returns a function that writes the
+// file.
 func envFile(w *e2e.World) (write func(text string, mode os.FileMode)) {
 	w.T.Helper()
 	w.Write()
@@ -173,12 +175,12 @@ func TestAnEnvFileThatAnEditNamesIsWatched(t *testing.T) {
 		e2e.Eventually(t, "the value "+value, func() bool { return variable(c, "has", "K") == value })
 	}
 	shows("none")
-	write := envFile(w) // which is not there yet
+	write := envFile(w) // the file doesn't exist yet
 	e2e.Eventually(t, "the mistake", func() bool { return strings.Contains(w.Succeeds("status"), "secrets.env") })
 	for _, value := range []string{"first", "second"} {
 		write("E2E_KEY="+value+"\n", 0o600)
 		shows(value)
 	}
-	w.Edit(func() {}) // names none
+	w.Edit(func() {}) // no variable is set
 	shows("none")
 }

@@ -12,8 +12,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// homes are environments without a folder for what is to be remembered: none, as
-// under some service managers and in containers, or one in the working directory.
+// homes are environments without a folder for state. Some service managers and containers
+// set none, or one in the working directory.
 var homes = map[string][]string{
 	"none":     {"HOME=", "XDG_STATE_HOME=", "XDG_CONFIG_HOME="},
 	"relative": {"HOME=.", "XDG_STATE_HOME=state", "XDG_CONFIG_HOME=cfg"},
@@ -71,8 +71,8 @@ func TestWithoutAHomeStrictPinsSayWhatToSet(t *testing.T) {
 	}
 }
 
-// A config that lies where a home would be is not taken from the working
-// directory.
+// Without a home folder, a config at the same relative path in the working directory is
+// ignored.
 func TestWithoutAHomeNoConfigIsTakenFromTheWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	for name, env := range homes {
