@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The script that installs a release checks what it downloads before it unpacks any of it,
-// and leaves an installed program as it is when something is wrong.
+// The install script checks a download before it unpacks any of it. If something is
+// wrong, it leaves the installed program unchanged.
 func TestTheInstallScriptInstallsOnlyWhatTheSumsSay(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"sh", "curl", "tar", "grep"} {
@@ -81,7 +81,7 @@ func TestTheInstallScriptInstallsOnlyWhatTheSumsSay(t *testing.T) {
 	}
 }
 
-// packed is an archive as a release has it, with a program that tells its version.
+// packed returns a release archive with a program that prints its version.
 func packed(t *testing.T, name string) []byte {
 	t.Helper()
 	var text bytes.Buffer

@@ -18,7 +18,7 @@ func TestBackendThatIsSlowToSayThatItSpeaksBothErasIsServedInBoth(t *testing.T) 
 	t.Parallel()
 	type row struct {
 		kind string
-		ends bool // before it has said so
+		ends bool // before it has answered
 	}
 	for _, row := range e2e.Variants(1, row{"stdio", false}, row{"stdio", true}, row{"http", false}) {
 		t.Run(fmt.Sprintf("%s %v", row.kind, row.ends), func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestWithoutASecondConnectionTheFirstIsTranslated(t *testing.T) {
 	_, modern := w.Pair("socket")
 	state, keys := e2e.InputRequests(t, modern.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	require.Len(t, ofEra(b, "tools/call", false), 1)
-	b.WaitStarts(3) // it works now, but this question belongs to the first
+	b.WaitStarts(3) // it works now, but this request belongs to the first process
 	b.WaitReceived("server/discover", 3)
 	end := modern.Request("tools/call", e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
 	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice", end.Raw)
@@ -325,8 +325,8 @@ func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 		require.Equal(t, []string{"x:1"}, legacy.WaitUpdates(1))
 		modern.WaitNote("notifications/resources/updated", nil)
 
-		// Of two processes each tells of its own; the catalog is what the last one
-		// that told has.
+		// With two processes, each notifies of its own changes. The catalog has the list
+		// of the process that notified last.
 		live := b.Live()
 		last := live[len(live)-1]
 		b.DoAt(last, e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("new")}))
@@ -347,7 +347,7 @@ func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 		modern.WaitNote("notifications/resources/updated", nil)
 		require.Len(t, legacy.Updates(), 1)
 		require.Len(t, modern.NotesOf("notifications/resources/updated"), 1)
-		if len(live) == 2 { // what came from a process goes with it
+		if len(live) == 2 { // what a process changed is lost with it
 			b.DoAt(last, e2e.Do("crash"))
 			legacy.WaitListed("tools", "b_new", false)
 			b.WaitStarts(processes + 1)

@@ -11,8 +11,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The rows of backends that speak both eras: each client is served over a
-// connection of its own.
+// Servers that speak both eras: each client is served over a connection of its own era.
 
 func dualBackend(w *e2e.World, kind, era string, script e2e.Obj, conf ...e2e.Obj) *e2e.Backend {
 	w.T.Helper()
@@ -23,18 +22,18 @@ func dualBackend(w *e2e.World, kind, era string, script e2e.Obj, conf ...e2e.Obj
 	return w.Backend("b", script, append(conf, e2e.Obj{"era": "both"})...)
 }
 
-// duals are backends that speak both eras, by how their processes choose one, and
-// the fronts before which tests have them.
+// duals are servers that speak both eras, by how their processes choose one. They also
+// name the fronts that tests use.
 var duals = []struct {
 	name, kind, era, front string
 	processes              int // once both eras have been used
 }{
 	{"stdio", "stdio", "dual", "http", 2},
-	{"stdio that chooses by the first message", "stdio", "either", "socket", 3}, // one was asked first
+	{"stdio that chooses by the first message", "stdio", "either", "socket", 3}, // one was probed first
 	{"http", "http", "dual", "socket", 1},
 }
 
-// eachDual runs a test with a client of each era before each of those backends.
+// eachDual runs a test with a client of each era in front of each of those servers.
 func eachDual(t *testing.T, script func() e2e.Obj, test func(t *testing.T, b *e2e.Backend, legacy, modern *e2e.Client, processes int)) {
 	t.Helper()
 	t.Parallel()
@@ -49,7 +48,7 @@ func eachDual(t *testing.T, script func() e2e.Obj, test func(t *testing.T, b *e2
 	}
 }
 
-// ofEra are the calls that came in the modern era, or in the other.
+// ofEra returns the calls that arrived in the modern era, or in the other.
 func ofEra(b *e2e.Backend, method string, modern bool) (calls []e2e.Event) {
 	b.T.Helper()
 	for _, m := range b.Received(method) {
@@ -60,8 +59,7 @@ func ofEra(b *e2e.Backend, method string, modern bool) (calls []e2e.Event) {
 	return calls
 }
 
-// What a server demands, as it writes it: names, order, numbers and escapes are
-// its own.
+// An input request as a server writes it, with its own names, order, numbers and escapes.
 const (
 	demands = `{"z\u0041":{"method":"elicitation/create","params":{"requestedSchema":{"type":"object"},"message":"who","n":1.50}},"a":{"method":"roots/list"}}`
 	opaque  = `"st\u0061te/+="`

@@ -16,8 +16,8 @@ func TestServerRunsInTheEraThatTheConfigWants(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		name, speaks, kind, era string
-		first                   string // that it is asked
-		legacy, modern          string // the era of what clients of each call
+		first                   string // the first request to the server
+		legacy, modern          string // the era in which calls of each client arrive
 		processes               int
 		protocol, fails         string
 	}

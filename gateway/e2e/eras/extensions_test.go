@@ -26,13 +26,13 @@ func acme(settings e2e.Obj) e2e.Obj {
 	}
 }
 
-// listed waits until a client that is told of no changes has a tool in its list.
+// listed waits until a client without notifications has a tool in its list.
 func listed(t *testing.T, c *e2e.Client, tool string) {
 	t.Helper()
 	e2e.Eventually(t, tool+" in the list", func() bool { return slices.Contains(c.Names("tools"), tool) })
 }
 
-// declaring are clients of both eras of one daemon that declare the extension.
+// declaring returns clients of both eras of one daemon that declare the extension.
 func declaring(w *e2e.World) (legacy, modern *e2e.Client) {
 	s := w.Served()
 	legacy, modern = s.RawClient(), s.Stateless()
@@ -121,11 +121,11 @@ func TestMethodsOfAnotherRevisionAreOfNoExtension(t *testing.T) {
 	require.Equal(t, 1, b.Count("resources/subscribe"))
 }
 
-// A task is its server's, so what is said of it goes there, by the server's own name.
+// Messages about a task go to its server, with the server's own task id.
 func TestExtensionsReachTheServerOfATask(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	for _, name := range []string{"one", "two"} { // both call their first task the same
+	for _, name := range []string{"one", "two"} { // both give their first task the same name
 		script := acme(e2e.Obj{})
 		script["tools"] = []e2e.Obj{e2e.Tool("t", e2e.Obj{"execution": e2e.Obj{"taskSupport": "optional"}})}
 		script["tasks"] = e2e.Obj{"t": e2e.Obj{}}
@@ -163,7 +163,7 @@ func TestExtensionsOfAnIsolatedClientAreItsOwn(t *testing.T) {
 		string(e2e.At(hellos[1].Msg, "params", "capabilities", "extensions")))
 }
 
-// A server that declares too much works, and the log says what is left out.
+// A server that declares too many extensions works, and the log lists the ignored ones.
 func TestExtensionsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -26,7 +26,7 @@ func TestListenThatEndsAgainAndAgainIsOpenedEverMoreSeldom(t *testing.T) {
 		require.LessOrEqual(t, listens, 10)
 		require.LessOrEqual(t, b.Count("tools/list"), listens+1)
 		b.Add("tools", e2e.Tool("new"))
-		b.ListChanged("tools") // else it is seen when the next one is opened
+		b.ListChanged("tools") // otherwise Goblin notices it when the next one is opened
 		c.WaitListed("tools", "b_new", true)
 	})
 }
@@ -38,7 +38,7 @@ func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
 		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
 		b.WaitEvents("listen", "", 2)
 		require.Len(t, c.Names("tools"), 1)
-		b.Add("tools", e2e.Tool("meanwhile")) // and nobody is told
+		b.Add("tools", e2e.Tool("meanwhile")) // without a notification
 		b.Do(e2e.Do("hangup"))
 		again := b.WaitEvents("listen", "", 3)
 		require.JSONEq(t, `["x:1"]`, string(e2e.At(again.Msg, "resourceSubscriptions")))
@@ -46,7 +46,7 @@ func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
 		c.WaitListed("tools", "b_meanwhile", true)
 		b.Updated("x:1")
 		c.WaitUpdates(2)
-		if kind == "stdio" { // where a server may say so in a notice too
+		if kind == "stdio" { // where a server may also send it as a notification
 			b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/cancelled", "params": e2e.Obj{"requestId": json.RawMessage(again.Name)}}))
 			b.WaitEvents("listen", "", 4)
 			c.WaitUpdates(3)
@@ -128,7 +128,7 @@ func TestModernBackendThatLeavesTheRevisionIsAskedAnew(t *testing.T) {
 		m := c.Request("tools/call", e2e.Obj{"name": "b_t"})
 		if kind == "http" { // the next connection serves it
 			require.Equal(t, "b:t:", e2e.Str(m.Result, "content", 0, "text"), m.Raw)
-		} else { // to a process that says the same
+		} else { // to a process with the same tools
 			require.JSONEq(t, `{"code":"BAD_REPLY","server":"b"}`, string(e2e.ParseFailure(t, m).Data), "what concerns the hop is not passed on")
 		}
 		b.WaitReceived("server/discover", 2)
@@ -173,7 +173,7 @@ func TestOverlappingListensAreEachToldOnce(t *testing.T) {
 		require.Equal(t, map[string]int{two + " " + other: 1, three + " " + other: 1}, told(2))
 
 		c.StopListening(two)
-		b.WaitReceived("resources/unsubscribe", 1) // of what it alone watched
+		b.WaitReceived("resources/unsubscribe", 1) // of what only this client watched
 		b.Updated("file:///dir/x")
 		b.Updated("file:///b")
 		require.Equal(t, map[string]int{one + " " + x: 1, three + " " + other: 1}, told(2), "the end of one ends no other")
@@ -190,7 +190,7 @@ func TestListenEndsWhenTheServerStops(t *testing.T) {
 	w.Backend("b", e2e.Watchable())
 	c := w.Pipe("stdio", "--standalone").Stateless()
 	id, _ := c.ListenTo(e2e.Obj{"toolsListChanged": true})
-	c.Close() // the end of input: what is under way is still answered
+	c.Close() // the end of input: requests in flight are still answered
 	end := c.End(id)
 	require.Nil(t, end.Error)
 	require.Equal(t, id, e2e.SubscriptionOf(end.Result))

@@ -96,7 +96,7 @@ func TestListenLeavesOutWhatNobodyKnows(t *testing.T) {
 		got := c.WaitNote("notifications/resources/updated", nil)
 		require.Equal(t, []string{id, known}, []string{e2e.SubscriptionOf(got.Params), e2e.Str(got.Params, "uri")})
 
-		// With nothing left to wait for it ends.
+		// A listen that has nothing to wait for is closed.
 		id, honoured = c.ListenTo(e2e.Obj{"resourceSubscriptions": unknown})
 		require.JSONEq(t, `{"resourceSubscriptions":[]}`, string(honoured))
 		require.Equal(t, id, e2e.SubscriptionOf(c.End(id).Result))
@@ -112,7 +112,7 @@ func TestListenOfBadFilters(t *testing.T) {
 		}
 		require.Empty(t, c.NotesOf("notifications/subscriptions/acknowledged"))
 
-		// Nothing to wait for: it ends at once.
+		// Nothing to wait for: it is closed at once.
 		id := c.Begin("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{}})
 		end := c.End(id)
 		require.Equal(t, id, e2e.SubscriptionOf(end.Result))

@@ -1,7 +1,6 @@
 //go:build e2e
 
-// Package eras shows that clients and servers of every revision meet, whichever
-// era either speaks.
+// Package eras tests clients and servers of different protocol revisions and eras.
 package eras
 
 import (

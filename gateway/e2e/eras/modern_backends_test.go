@@ -14,8 +14,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The rows of clients of older revisions in front of backends that speak
-// 2026-07-28 alone, over both transports.
+// Clients of older revisions in front of servers that speak only 2026-07-28, over both
+// transports.
 
 // eachModern runs a test over stdio and over HTTP.
 func eachModern(t *testing.T, test func(t *testing.T, w *e2e.World, kind string)) {
@@ -61,7 +61,7 @@ func TestModernBackendIsListedReadAndCalled(t *testing.T) {
 		})))
 		for _, e := range b.Received("") {
 			if e.Method == "initialize" && kind == "stdio" {
-				continue // when its era was looked for
+				continue // during detection of its era
 			}
 			require.NotContains(t, []string{"initialize", "notifications/initialized", "ping"}, e.Method)
 			require.NotEqual(t, "GET", e.HTTP)
@@ -145,7 +145,7 @@ func TestArgumentsThatAreMirroredInHeaders(t *testing.T) {
 	require.Equal(t, "=?base64?WsO8cmljaA==?=", b.Received("tools/call")[1].Headers["mcp-param-region"])
 	c.Ok("tools/call", e2e.Obj{"name": "größe"})
 
-	// The definition changes and nobody is told: the first try does not fit.
+	// The definition changes without a notification, so the first try does not fit.
 	b.Remove("tools", "t")
 	b.Add("tools", e2e.Tool("t", schema("string", "Zone")))
 	c.Ok("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"region": "eu-1"}})
@@ -166,7 +166,7 @@ func TestEraOfABackendIsFound(t *testing.T) {
 		row{"either", "stdio", []string{"server/discover", "initialize", "initialize", "notifications/initialized"}, e2e.Revision}, // of two processes
 		row{"dual", "http", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
 		row{"discreet", "http", []string{"server/discover", "subscriptions/listen"}, e2e.ModernRevision},
-		row{"", "http", []string{"initialize", "notifications/initialized"}, e2e.Revision}, // the probe meets HTTP's answer to a missing session
+		row{"", "http", []string{"initialize", "notifications/initialized"}, e2e.Revision}, // the probe gets HTTP's answer to a missing session
 		row{"mute", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
 		row{"dual", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
 		row{"discreet", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
@@ -197,7 +197,7 @@ func TestEraOfABackendIsFound(t *testing.T) {
 	}
 }
 
-// Both sides speak the revision: what differs is the hop's, on either side.
+// Both sides speak this revision. Only the parts that belong to a hop differ.
 func TestStatelessClientInFrontOfAModernBackend(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
 		says := e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "x"}})

@@ -32,7 +32,8 @@ func TestBackendThatNeverStopsAskingIsStopped(t *testing.T) {
 	require.JSONEq(t, `{"k":{"roots":[]}}`, string(e2e.At(retry.Msg, "params", "inputResponses")))
 }
 
-// One that asks nothing of anybody has the time of one call, however often it puts it off.
+// A server that requests no input has the time of one call, regardless of how often it
+// defers its answer.
 func TestBackendThatPutsACallOffHasTheTimeOfOneCall(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
 		later := e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "requestState": "s"}})

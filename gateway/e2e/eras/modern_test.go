@@ -41,7 +41,7 @@ func TestStatelessRequestsNeedNoHandshake(t *testing.T) {
 		require.Equal(t, "0", string(e2e.At(read, "ttlMs")))
 		require.Equal(t, e2e.In("b", "file:///a"), e2e.Str(read, "contents", 0, "uri"))
 
-		// What is the protocol's own stays here; the rest reaches the server.
+		// Members of the protocol itself stay here; the rest reaches the server.
 		result := c.Ok("tools/call", e2e.Obj{
 			"name": "b_echo", "arguments": e2e.Obj{"n": json.Number("9007199254740993")},
 			"_meta": e2e.Obj{"traceparent": "00-1", "x.example/k": e2e.Obj{"a": 1}},

@@ -35,7 +35,7 @@ func TestBackendThatDiesOfTheProbeIsStartedAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(e2e.Do("crash"))}},
-		e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}}) // at once, also when it is built to find races
+		e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}}) // also at once with the race detector
 	c := w.Standalone()
 	require.Equal(t, []string{"b_t"}, c.Names("tools"), "the first list waits for it")
 	require.Equal(t, 2, b.Starts())
@@ -46,7 +46,7 @@ func TestModernBackendIsAskedForTheOtherEraOnceOnly(t *testing.T) {
 	w := e2e.NewWorld(t)
 	atOnce := e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}}
 	w.Backend("refuses", e2e.Obj{"era": "modern", "tools": []e2e.Obj{e2e.Tool("t")}}, atOnce)
-	w.Backend("crashes", e2e.Obj{ // of an era that hears it
+	w.Backend("crashes", e2e.Obj{ // in an era whose probe it answers
 		"era": "discreet", "tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"initialize": e2e.Actions(e2e.Do("crash"))},
 	}, atOnce)
 	c := w.Standalone()
@@ -79,7 +79,7 @@ func TestBackendOfUnknownRevisionsOnlyIsNamed(t *testing.T) {
 	require.Contains(t, c.ReadText("goblin://servers"), "2031-01-01")
 }
 
-// A server may refuse the first request that it gets, whatever it says.
+// A server may refuse its first request, regardless of the method.
 func TestModernBackendThatRefusesTheProbeIsAskedAgain(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
 		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(

@@ -48,7 +48,7 @@ func TestR3_25_R3_28_R0_07_SubscribeAndLastUnsubscribeReachTheBackend(t *testing
 	b.Ok("resources/unsubscribe", e2e.Obj{"uri": log})
 	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/unsubscribe"))
 
-	// An update that nobody wants any more, then one that somebody wants.
+	// First an update without subscribers, then one with a subscriber.
 	b.Ok("resources/subscribe", e2e.Obj{"uri": json})
 	fs.Updated(e2e.AppLog)
 	fs.Updated(e2e.AppJSON)
@@ -56,7 +56,7 @@ func TestR3_25_R3_28_R0_07_SubscribeAndLastUnsubscribeReachTheBackend(t *testing
 	a.Ok("ping", nil)
 	require.Empty(t, a.Updates())
 
-	// A client that goes away counts as an unsubscribe, however it goes.
+	// A client that disconnects counts as unsubscribed, for any reason.
 	c.Ok("resources/subscribe", e2e.Obj{"uri": log})
 	c.Prog.Signal(syscall.SIGKILL)
 	fs.Wait("the unsubscribe of a killed client", func() bool { return len(fs.Pick("resources/unsubscribe")) == 2 })

@@ -53,7 +53,7 @@ func TestURLThatMustBeOpenedPassesInEveryCombination(t *testing.T) {
 		}
 		if x.ModernClient() {
 			require.Equal(t, []string{""}, ids, "the revision has no ids")
-			c.Ok("tools/call", e2e.Obj{"name": "b_login", "_meta": e2e.Obj{"k": 1}}) // what would come has come
+			c.Ok("tools/call", e2e.Obj{"name": "b_login", "_meta": e2e.Obj{"k": 1}}) // other requests would have arrived already
 			require.Empty(t, c.NotesOf(complete))
 			return
 		}
@@ -65,7 +65,7 @@ func TestURLThatMustBeOpenedPassesInEveryCombination(t *testing.T) {
 		}
 		require.Less(t, done.Seq, end.Seq, "on the stream of the call, before its answer")
 
-		// What was not opened is not completed.
+		// A page that was not opened is not completed.
 		action = "decline"
 		require.Nil(t, c.Call("tools/call", e2e.Obj{"name": "b_login"}).Error)
 		require.Len(t, c.NotesOf(complete), 1)

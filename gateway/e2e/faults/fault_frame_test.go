@@ -18,45 +18,46 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What every fault of a backend must leave alone, see FAULTS.md. How long something
-// may take is asked under the build tag faults only, where the machine has nothing
-// else to do; then rows that are large or slow are shown, too.
+// Limits that hold during every fault of a server, see FAULTS.md. Time limits are only
+// tested with the build tag faults, where the machine is otherwise idle. Large and slow
+// rows also need that tag.
 const (
 	steadyP95   = 250 * time.Millisecond // or ten times that of an undisturbed gateway, if that is more
 	steadyWorst = 3 * time.Second
 	peakMemory  = 300 // MiB
 	peakLarge   = 1024
 	quickExit   = 10 * time.Second
-	inFlight    = 20 // calls of the healthy server, all the time
+	inFlight    = 20 // calls of the healthy server at all times
 )
 
-// fault is a row of the matrix of faulty backends.
+// fault is a row of the matrix of faulty servers.
 type fault struct {
-	row     string  // its ids, and what is required
+	row     string  // its ids, and the requirement
 	mode    string  // of [e2e.World.FaultyServer]
-	early   bool    // HTTP: it is wrong from the first message on
+	early   bool    // HTTP: faulty from the first message on
 	entry   e2e.Obj // of the server in the config
 	gateway e2e.Obj // in the config
 	large   bool    // payloads of 64 MB and more: the memory may be peakLarge
-	slow    bool    // as large: shown under the build tag faults only
-	usual   bool    // shown without the build tag e2e, too: one of each kind
+	slow    bool    // like large: only with the build tag faults
+	usual   bool    // also without the build tag e2e: one of each kind
 	check   func(h *harmed)
 }
 
-// harmed is a gateway with a faulty server, "bad", and a healthy one, "fine".
+// harmed is a gateway with a faulty server "bad" and a healthy one "fine".
 type harmed struct {
 	*e2e.Client
 	w       *e2e.World
 	bad     *e2e.Backend // nil if there is none
 	began   time.Time
-	greeted time.Duration // after which initialize was answered
+	greeted time.Duration // time until initialize was answered
 	steady  *pulse
-	// undisturbed is the pulse of a gateway of which nothing is wrong, if that is timed.
+	// undisturbed is the pulse of a gateway without faults, or nil if durations aren't
+	// tested.
 	undisturbed *pulse
 }
 
-// run shows the row's own demand while the healthy server is called all the
-// time, and what is demanded of every row.
+// run tests the row's own requirement and those of every row, while it calls the healthy
+// server all the time.
 func (f *fault) run(t *testing.T, undisturbed *pulse) {
 	w := e2e.NewWorld(t)
 	for k, v := range f.gateway {
@@ -132,7 +133,7 @@ func (h *harmed) isSound(f *fault) {
 	}
 }
 
-// bad adds the faulty server to the config; nil for one that is not there.
+// bad adds the faulty server to the config. It returns nil if the row has none.
 func bad(w *e2e.World, f *fault) *e2e.Backend {
 	nobody := &e2e.Backend{T: w.T, Name: "bad", Conf: e2e.Obj{}}
 	switch f.mode {
@@ -147,8 +148,7 @@ func bad(w *e2e.World, f *fault) *e2e.Backend {
 	return nil
 }
 
-// peak is the largest memory that the gateway had, in MiB; 0 where the system
-// does not tell.
+// peak returns the gateway's peak memory in MiB, or 0 if the system doesn't report it.
 func (h *harmed) peak() int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.Prog.Cmd.Process.Pid))
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
@@ -161,8 +161,8 @@ func (h *harmed) call(tool string, args any) string {
 	return h.Begin("tools/call", e2e.Obj{"name": tool, "arguments": args})
 }
 
-// slack is what a busy machine adds to every limit: ten times what it added to a
-// call of the undisturbed gateway since then.
+// slack returns the extra time for a busy machine: ten times the delay of the undisturbed
+// gateway's calls since then.
 func (h *harmed) slack(since time.Time) time.Duration {
 	if !timed {
 		return e2e.Patience
@@ -171,7 +171,7 @@ func (h *harmed) slack(since time.Time) time.Duration {
 	return 10 * max(worst, h.undisturbed.silent())
 }
 
-// within waits for the answer to a request, for so long at most.
+// within waits at most limit for the answer to a request.
 func (h *harmed) within(limit time.Duration, id string) (m e2e.Message) {
 	h.T.Helper()
 	began, answered := time.Now(), func() bool { return len(h.Replies[id]) > 0 }
@@ -204,7 +204,7 @@ func (h *harmed) usable() {
 	}), "the server is usable within 15 s")
 }
 
-// until asks again and again.
+// until polls cond until it is true or the limit is reached.
 func (h *harmed) until(limit time.Duration, cond func() bool) bool {
 	for began := time.Now(); time.Since(began) < limit || time.Since(began) < limit+h.slack(began); time.Sleep(10 * time.Millisecond) {
 		if cond() {
@@ -214,15 +214,14 @@ func (h *harmed) until(limit time.Duration, cond func() bool) bool {
 	return false
 }
 
-// meanwhile does something again and again while the healthy server is called
-// often enough to tell.
+// meanwhile repeats f while the healthy server is called often enough for a result.
 func (h *harmed) meanwhile(f func()) {
 	for since := time.Now(); len(h.steady.since(since)) < enough; {
 		f()
 	}
 }
 
-// answers is how many answers to a request have come.
+// answers returns the number of answers to a request.
 func (h *harmed) answers(id string) int {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -242,7 +241,7 @@ func (h *harmed) state(want string) {
 	}), "the state %q in %s", want, h.ReadText("goblin://servers"))
 }
 
-// window lets time pass in which something must not happen.
+// window waits for d, in which something must not happen.
 func (h *harmed) window(d time.Duration) { h.Holds(d, func() bool { return false }) }
 
 // pulse calls a healthy server every few milliseconds.
@@ -265,7 +264,7 @@ func startPulse(c *e2e.Client, tool string) *pulse {
 		for {
 			at := time.Now()
 			id := c.Begin("tools/call", e2e.Obj{"name": tool})
-			took := time.Duration(math.MaxInt64) // without a good answer
+			took := time.Duration(math.MaxInt64) // without a valid answer
 			c.Holds(e2e.Patience, func() bool {
 				if len(c.Replies[id]) == 0 {
 					return false
@@ -284,7 +283,7 @@ func startPulse(c *e2e.Client, tool string) *pulse {
 	return p
 }
 
-// add reports whether the pulse has ended.
+// add records a sample and reports whether the pulse was stopped.
 func (p *pulse) add(s sample) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -292,7 +291,7 @@ func (p *pulse) add(s sample) bool {
 	return p.over && (len(p.calls) >= enough || s.took > e2e.Patience)
 }
 
-// silent is how long no call has ended.
+// silent returns the time since the last finished call.
 func (p *pulse) silent() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

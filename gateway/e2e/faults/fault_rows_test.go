@@ -17,9 +17,9 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// TestFaults goes through the matrix of backends that misbehave, each beside a
-// healthy one; without the build tag e2e, through one of each kind. Where that is timed, a gateway of which nothing is wrong runs at the
-// same time, so that a busy machine is not taken for a fault.
+// TestFaults tests all faulty servers, each beside a healthy one; without the build tag
+// e2e, one of each kind. If durations are tested, a gateway without faults runs at the
+// same time. It shows how busy the machine is.
 func TestFaults(t *testing.T) {
 	var undisturbed *pulse
 	if timed {
@@ -42,8 +42,8 @@ func TestFaults(t *testing.T) {
 }
 
 const (
-	soon = 5 * time.Second  // in which calls of a server that is down fail
-	wide = 15 * time.Second // for what has no bound of its own, on a busy machine
+	soon = 5 * time.Second  // the time in which calls of a stopped server fail
+	wide = 15 * time.Second // for everything without its own limit, on a busy machine
 )
 
 var faults = []fault{
@@ -73,7 +73,7 @@ var faults = []fault{
 	{row: "B08_is_refused", mode: "bad-version", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B09_is_refused", mode: "wrong-version-type", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 
-	// Servers that end.
+	// Servers that exit.
 	{row: "B10_B39_calls_in_flight_fail_at_once_and_name_it", mode: "crash-call", usual: true, check: func(h *harmed) {
 		ids := []string{h.call("bad_echo", e2e.Obj{}), h.call("bad_echo", e2e.Obj{})}
 		h.bad.WaitReceived("tools/call", 2)
@@ -95,7 +95,7 @@ var faults = []fault{
 	{row: "B12_starts_get_rarer", mode: "crash-start", gateway: e2e.Obj{"startup_wait": "100ms"}, slow: true, check: seldomStarts},
 	{row: "B12_starts_get_rarer", mode: "crash-loop", gateway: e2e.Obj{"startup_wait": "100ms"}, slow: true, check: seldomStarts},
 
-	// Calls that never end.
+	// Calls that never return.
 	{row: "B14_B15_time_out_and_block_nobody", mode: "hang-call", entry: e2e.Obj{"timeout": "4s"}, check: func(h *harmed) {
 		began := time.Now()
 		var ids []string
@@ -115,7 +115,7 @@ var faults = []fault{
 		h.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
 		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{}))
 		h.bad.WaitReceived("notifications/cancelled", 1)
-		h.window(1500 * time.Millisecond) // its answer comes, and is for nobody
+		h.window(1500 * time.Millisecond) // its answer arrives, and is dropped
 		h.Ok("ping", nil)
 		require.Zero(h.T, h.answers(id))
 	}},
@@ -129,7 +129,7 @@ var faults = []fault{
 		stopsReading(h)
 	}},
 
-	// Lines that are wrong.
+	// Invalid lines.
 	{row: "B17_garbage_is_skipped", mode: "garbage", usual: true, check: answersWell},
 	{row: "B30_the_first_answer_counts", mode: "dup-ids", check: answersWell},
 	{row: "B31_answers_to_nobody_are_skipped", mode: "unknown-id", check: answersWell},
@@ -166,7 +166,7 @@ var faults = []fault{
 		require.True(h.T, utf8.ValidString(h.Prog.Stderr.String()))
 	}},
 
-	// Lists that are wrong.
+	// Invalid lists.
 	{row: "B23_is_listed_once", mode: "dup-names", check: func(h *harmed) {
 		require.Equal(h.T, []string{"bad_echo", "bad_fault"}, h.badTools())
 		answersWell(h)
@@ -216,7 +216,7 @@ var faults = []fault{
 		require.Empty(h.T, h.badTools())
 	}},
 
-	// What servers send by themselves.
+	// Unrequested messages of servers.
 	{row: "B32_notices_are_merged", mode: "notify-flood", check: func(h *harmed) {
 		h.badTools()
 		h.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("bad", "x:1")})
@@ -240,7 +240,7 @@ var faults = []fault{
 		require.True(h.T, h.until(wide, func() bool { return strings.Contains(h.Prog.Stderr.String(), "more") }), "the log tells of it")
 	}},
 
-	// Servers over HTTP, from the start or from a call on.
+	// Servers over HTTP, from the start or after a call.
 	{row: "B40_is_an_error", mode: "http-refused", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B41_is_an_error", mode: "http-500", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B41_is_an_error", mode: "http-500", check: failsCalls},
@@ -287,7 +287,7 @@ var faults = []fault{
 	}},
 }
 
-// name is the mode, as FAULTS.md has it.
+// name returns the mode as FAULTS.md names it.
 func (f *fault) name() string {
 	if strings.HasPrefix(f.mode, "http-") && !f.early && f.mode != "http-refused" {
 		return f.mode + "-late"
@@ -295,7 +295,7 @@ func (f *fault) name() string {
 	return f.mode
 }
 
-// stolen counts the requests that went to where a server sent its client.
+// stolen counts the requests that followed a server's redirect.
 func (h *harmed) stolen() (n int) {
 	h.bad.Update(func() {
 		for _, e := range h.bad.Events {
@@ -309,7 +309,7 @@ func (h *harmed) stolen() (n int) {
 
 var secretHeader = e2e.Obj{"headers": e2e.Obj{"X-Api-Key": "s3cret"}}
 
-// badTools are the listed tools of the faulty server.
+// badTools returns the listed tools of the faulty server.
 func (h *harmed) badTools() []string {
 	h.T.Helper()
 	var out []string
@@ -332,7 +332,7 @@ func diesInACall(h *harmed) {
 	h.failsWithin(soon, h.call("bad_fault", e2e.Obj{}), "CONNECTION_ERROR")
 	h.usable()
 	require.Equal(h.T, 2, h.bad.Starts())
-	h.bad.WaitLive(1) // the first process is ended
+	h.bad.WaitLive(1) // the first process is stopped
 }
 
 func stopsReading(h *harmed) {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rows are the faults and threats that FAULTS.md has to tell of: so many of
-// each letter, from 01 on.
+// rows are the faults and threats in FAULTS.md: the number of rows per letter, from 01
+// on.
 var rows = map[string]int{"B": 46, "C": 20, "H": 21, "P": 18}
 
 var (
@@ -22,8 +22,8 @@ var (
 	quoted = regexp.MustCompile("`((?:Test|Fuzz)[^`]+)`")
 )
 
-// TestFaultsTableIsComplete checks that FAULTS.md has all rows, each with a test or with
-// what has to be read. TestDocumentsNameTestsThatExist checks the names.
+// TestFaultsTableIsComplete checks that FAULTS.md has all rows, each with a test or a
+// reference. TestDocumentsNameTestsThatExist checks the names.
 func TestFaultsTableIsComplete(t *testing.T) {
 	table, err := os.ReadFile("../../FAULTS.md")
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestFaultsTableIsComplete(t *testing.T) {
 	}
 }
 
-// ids are the rows that a cell names, with those in between.
+// ids returns the rows that a cell names, including ranges.
 func ids(cell string) (found []string) {
 	for _, m := range rowID.FindAllStringSubmatch(cell, -1) {
 		from, _ := strconv.Atoi(m[2]) // it is two digits

@@ -1,7 +1,7 @@
 //go:build e2e || faults
 
-// Package faults goes through the faults of servers, and keeps FAULTS.md and
-// SECURITY.md to tests that exist.
+// Package faults tests faults of servers, and that FAULTS.md and SECURITY.md name
+// existing tests.
 package faults
 
 import (

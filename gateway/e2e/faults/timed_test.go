@@ -2,7 +2,8 @@
 
 package faults
 
-// timed asks how long something takes, too, and enough is how many calls tell.
+// timed reports whether durations are tested; enough is the minimum number of measured
+// calls.
 const (
 	timed  = true
 	enough = 40

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The tests here take the time of the bounds that they show.
+// Each test here takes as long as the limit that it tests.
 
 func TestFull_H12_SlowConnectionsAreCut(t *testing.T) {
 	t.Parallel()

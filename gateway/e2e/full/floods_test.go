@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A long list of words that nothing else has, which changes again and again.
+// A long list of unique words that changes again and again.
 func TestALongListThatChangesAllTheTimeIsIndexedWithinBounds(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -38,7 +38,7 @@ func TestALongListThatChangesAllTheTimeIsIndexedWithinBounds(t *testing.T) {
 	find := func(words string) string {
 		return string(c.Ok("tools/call", e2e.Obj{"name": "search_tools", "arguments": e2e.Obj{"query": words}}))
 	}
-	// What was listed at first is found by name, however much text there is.
+	// The first list is found by name, regardless of the amount of text.
 	for _, name := range []string{"wordy00000", "wordy02000", "wordy03999"} {
 		e2e.Eventually(t, name+" to be found", func() bool { return strings.Contains(find(name), "b_"+name) })
 	}
@@ -57,7 +57,8 @@ func TestALongListThatChangesAllTheTimeIsIndexedWithinBounds(t *testing.T) {
 	c.Prog.Bounded(500)
 }
 
-// What subscriptions may have in URIs, of one client and of all, and such a URI.
+// The limits in bytes for URIs of subscriptions, of one client and of all, and such a
+// URI.
 const (
 	subscribed    = 8 << 20
 	subscribedAll = 64 << 20
@@ -88,7 +89,7 @@ func TestSubscriptionsToLongURIsAreBounded(t *testing.T) {
 	require.Equal(t, -32602, e.Code)
 	require.Contains(t, e.Message, "8 MiB")
 	require.GreaterOrEqual(t, n, fit-1)
-	// What is given back makes room.
+	// Released memory is available again.
 	c.Ok("resources/unsubscribe", e2e.Obj{"uri": longSubscription(0, 0)})
 	c.Ok("resources/subscribe", e2e.Obj{"uri": longSubscription(0, 1000)})
 	all := n
@@ -119,7 +120,7 @@ func TestListensToLongURIsAreBounded(t *testing.T) {
 		_, honoured := c.ListenTo(e2e.Obj{"resourceSubscriptions": uris(subscribed / longURI)})
 		n := len(e2e.Each(honoured, "resourceSubscriptions"))
 		require.LessOrEqual(t, n, subscribed/(2*longURI))
-		require.GreaterOrEqual(t, n, subscribed/(2*longURI)-8, "those that fit are honoured") // eight are asked for at a time
+		require.GreaterOrEqual(t, n, subscribed/(2*longURI)-8, "those that fit are honoured") // eight requests are sent at a time
 		if c.Web == nil {
 			_, honoured = c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{longSubscription(1, 0)}})
 			require.Empty(t, e2e.Each(honoured, "resourceSubscriptions"), "all listens of a client count together")

@@ -39,7 +39,7 @@ func TestH16_SessionsAreBounded(t *testing.T) {
 	opened := s.Do("POST", "/mcp", nil, e2e.InitBody)
 	first := map[string]string{"Mcp-Session-Id": opened.Header.Get("Mcp-Session-Id")}
 	const n, limit = 3000, 2048
-	// Several at a time, as one that nobody uses ends by itself after a while.
+	// Several at a time, because an unused one is closed after a while.
 	var all sync.WaitGroup
 	ids := make(chan string, n)
 	const workers = 10
@@ -77,7 +77,7 @@ func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
 	for i := range n {
 		conn := s.Dial()
 		body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b_big"}}`
-		if i%2 == 1 { // its answers come as events
+		if i%2 == 1 { // its answers arrive as events
 			body = strings.Replace(body, `"b_big"`, `"b_big","_meta":{"progressToken":1}`, 1)
 		}
 		_, err := io.WriteString(conn, s.Head(len(body), s.Session())+body)
@@ -90,7 +90,7 @@ func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
 	s.Bounded(300)
 }
 
-// called are the names in the calls so far. The lock is held.
+// called returns the names in the calls so far. The lock is held.
 func called(b *e2e.Backend) (names []string) {
 	for _, m := range b.Pick("tools/call") {
 		names = append(names, e2e.Str(m.Msg, "params", "name"))

@@ -75,7 +75,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 			b.Do(e2e.Do("release", e2e.Obj{"name": "all"}))
 			e2e.Eventually(t, "Goblin to hold all answers", func() bool {
 				now, _ := e2e.Memory(t, owner)
-				return now > n*size>>20-10 // but for what a bridge holds
+				return now > n*size>>20-10 // except what a bridge holds
 			})
 			answers := m.ReadAnswers(n + 1)
 			for id := range n {
@@ -107,7 +107,7 @@ func TestB32_FloodOfAServerCostsNoClientItsSession(t *testing.T) {
 			if w.AllowDaemon {
 				owner = w.DaemonPID()
 			}
-			// What a session may leave unread is 320 MiB.
+			// A session may leave 320 MiB unread.
 			text := strings.Repeat("x", 8<<10)
 			b.Do(e2e.Do("notify", e2e.Obj{"n": 50_000, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": text}}))
 			b.Do(e2e.Do("notify", e2e.Obj{"n": 50_000, "method": "notifications/resources/updated", "params": e2e.Obj{"uri": "x:1/$n" + text}}))
@@ -120,8 +120,8 @@ func TestB32_FloodOfAServerCostsNoClientItsSession(t *testing.T) {
 	}
 }
 
-// A catalog of 100,000 entries takes what its entries do, however often it is
-// listed: neither what taking it in has needed nor what was sent stays.
+// The memory of a catalog of 100,000 entries depends only on its entries. Buffers of
+// parsing and sending are freed.
 func TestMemoryOfALargeCatalog(t *testing.T) {
 	if runtime.GOOS != "linux" || e2e.Racing() {
 		t.Skip("needs /proc, and memory that is Goblin's alone")

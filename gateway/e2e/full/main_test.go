@@ -1,7 +1,7 @@
 //go:build faults
 
-// Package full shows bounds at their size: it takes gigabytes, or the time of a
-// bound, or says how long something may take, and wants the machine for itself.
+// Package full tests limits at full size. It needs gigabytes or as much time as a limit,
+// measures durations, and must run alone.
 package full
 
 import (

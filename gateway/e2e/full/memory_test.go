@@ -23,17 +23,16 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// Of what all clients and servers make Goblin hold, half of GOMEMLIMIT is the
-// bound. Each of these throngs would hold several times that, and nobody in it
-// comes near a limit of his own.
+// All clients and servers together may make Goblin hold half of GOMEMLIMIT. Each crowd
+// here would hold several times that, without reaching a limit of one client.
 const (
 	crampedLimit  = "GOMEMLIMIT=128MiB"
 	bound         = 64  // MiB of messages
-	crampedMemory = 260 // MiB resident, with what was freed a moment ago; the throng asks for 288
+	crampedMemory = 260 // MiB resident, with recently freed memory; the crowd requests 288
 )
 
-// many are the clients of a throng: fewer of a binary that looks for races, which
-// takes its time for each byte.
+// many returns the number of clients in a crowd. It is smaller with the race detector,
+// which is slow for each byte.
 func many() int {
 	if e2e.Racing() {
 		return 12
@@ -41,8 +40,8 @@ func many() int {
 	return 24
 }
 
-// refusals counts those of a throng that were refused. enough ends with the last one that
-// has to be: those that fit into the bound need not be waited for.
+// refusals counts the refused clients of a crowd. enough is closed with the last refusal
+// that must happen; clients within the limit need not be awaited.
 type refusals struct {
 	left   atomic.Int64
 	enough context.Context
@@ -62,8 +61,8 @@ func (r *refusals) add() {
 	}
 }
 
-// cramped serves with little memory a good server, one with large answers and one
-// that never answers.
+// cramped starts Goblin with little memory and three servers. One is healthy, one has
+// large answers and one never answers.
 func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 	w := e2e.NewWorld(t)
 	w.Env = append(w.Env, crampedLimit)
@@ -75,14 +74,14 @@ func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 	return w, w.Served()
 }
 
-// stranger is a client on the socket of the daemon that writes by hand.
+// stranger is a client on the daemon's socket that writes raw lines.
 type stranger struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// strangers are so many clients of a daemon.
+// strangers connects n clients to a daemon.
 func strangers(w *e2e.World, n int) []*stranger {
 	w.T.Helper()
 	all := make([]*stranger, n)
@@ -104,7 +103,7 @@ func (g *stranger) send(text string) {
 	require.NoError(g.t, err)
 }
 
-// line is the next line, "" at the end of the connection.
+// line returns the next line, or "" at the end of the connection.
 func (g *stranger) line() string {
 	require.NoError(g.t, g.conn.SetDeadline(time.Now().Add(e2e.Patience)))
 	text, err := g.in.ReadString('\n')
@@ -114,7 +113,7 @@ func (g *stranger) line() string {
 	return text
 }
 
-// answer is the next line that is no notification.
+// answer returns the next line that is not a notification.
 func (g *stranger) answer() string {
 	for {
 		if text := g.line(); !strings.Contains(text, `"method"`) {
@@ -123,11 +122,11 @@ func (g *stranger) answer() string {
 	}
 }
 
-// meanwhile runs many functions side by side, while a healthy client goes on as
-// if it were alone.
+// meanwhile runs many functions concurrently, while a healthy client works as if it were
+// alone.
 func meanwhile(s *e2e.Web, one func(i int)) {
 	s.T.Helper()
-	c := s.Client(true) // before there is a throng: who comes slowly is cut off
+	c := s.Client(true) // before the crowd exists: slow clients are disconnected later
 	var all sync.WaitGroup
 	for i := range many() {
 		all.Go(func() { one(i) })
@@ -146,14 +145,14 @@ func meanwhile(s *e2e.Web, one func(i int)) {
 				s.Bounded(crampedMemory)
 				return
 			}
-		case <-time.After(20 * time.Millisecond): // leaves the processors to the throng
+		case <-time.After(20 * time.Millisecond): // leaves the processors to the crowd
 		}
 	}
 }
 
 const large = 12 << 20
 
-// together is said of whatever is refused since all hold too much.
+// together is part of every refusal because of the common limit.
 const together = "for all clients and servers"
 
 func TestUnfinishedMessagesOfManyClientsAreBoundedTogether(t *testing.T) {
@@ -188,7 +187,7 @@ func TestManyClientsThatDoNotReadAreBoundedTogether(t *testing.T) {
 			_, _ = fmt.Fprintf(all[i].conn, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wide_big"}}`+"\n", 100+id)
 		}
 		e2e.Eventually(t, "answers to be refused", func() bool {
-			// That does not show to who does not read: others have to be served.
+			// A client that doesn't read doesn't notice: other clients must be served.
 			return strings.Contains(s.Stderr.String(), together)
 		})
 	})
@@ -196,7 +195,7 @@ func TestManyClientsThatDoNotReadAreBoundedTogether(t *testing.T) {
 	for _, g := range all {
 		for n := 0; n < 12; n++ {
 			text := g.answer()
-			if text == "" { // small ones may be too much as well
+			if text == "" { // small ones may exceed the limit, too
 				break
 			}
 			if strings.Contains(text, together) {
@@ -222,7 +221,7 @@ func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
 			asks := make([]string, many())
 			for i := range conns {
 				meta, header := "", map[string]string(nil)
-				if i%2 == 1 { // its answer comes as an event
+				if i%2 == 1 { // its answer arrives as an event
 					meta = `"progressToken":1,`
 				}
 				if stateless {
@@ -234,7 +233,8 @@ func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
 				body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"wide_huge","_meta":{` + strings.TrimSuffix(meta, ",") + `}}}`
 				asks[i] = s.Head(len(body), header) + body
 				conns[i] = s.Dial()
-				// The system takes up to 4 MiB of an answer for its client, or more than all if it may.
+				// The system buffers up to 4 MiB of an answer for its client, or more
+				// than all of it if it may.
 				require.NoError(t, conns[i].(*net.TCPConn).SetReadBuffer(256<<10))
 			}
 			meanwhile(s, func(i int) {

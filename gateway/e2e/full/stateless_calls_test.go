@@ -17,9 +17,9 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// oneConnection sends requests one after another on a connection, which tells its
-// client from others. Go's own transport takes a new one when its goroutines have
-// to wait for the processor.
+// oneConnection sends requests in order on one connection, by which Goblin recognizes its
+// client. Go's own transport opens another one when its goroutines wait for the
+// processor.
 type oneConnection struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -44,7 +44,7 @@ func (o *oneConnection) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	for _, name := range []string{"b", "c"} { // over HTTP the cause of each question is certain
+	for _, name := range []string{"b", "c"} { // over HTTP the cause of each request is certain
 		w.Remote(name, "/mcp", e2e.AskingServer("elicitation/create", e2e.Form), e2e.Obj{"timeout": "60s"})
 	}
 	s := w.Serve()
@@ -83,7 +83,7 @@ func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	done := again(first, state)
 	require.Nil(t, done.Error, "%s", done.Raw)
 	require.Contains(t, string(done.Result), "Alice")
-	// Those who took all the room made room, too: they begin anew.
+	// Clients that used all the memory were also evicted: they start again.
 	for i, c := range clients {
 		require.Equal(t, "REQUEST_STATE_INVALID", e2e.ParseError(t, again(c, oldest[i])).Kind())
 	}
@@ -129,7 +129,7 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Remote("b", "/mcp", e2e.AskingServer("elicitation/create", e2e.Form)) // over HTTP the cause of each question is certain
+	w.Remote("b", "/mcp", e2e.AskingServer("elicitation/create", e2e.Form)) // over HTTP the cause of each request is certain
 	s := w.Serve()
 	call, caps := e2e.Obj{"name": "b_ask"}, e2e.Obj{"elicitation": e2e.Obj{}}
 	for range 3 {
@@ -146,8 +146,7 @@ func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 		c.Prog.Ends(e2e.Patience)
 	}
 	e2e.Eventually(t, "the end of their sessions", func() bool { return len(w.Status().Sessions) == 0 })
-	// One that has more than each of them had is the first to make room, if
-	// there is none.
+	// Without a free slot, the client with the most state is evicted first.
 	c := s.Stateless()
 	c.Caps = caps
 	state, keys := e2e.InputRequests(t, c.Request("tools/call", call))

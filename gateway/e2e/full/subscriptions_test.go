@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A client may watch 10,000 resources; what giving one back costs must not grow
-// with what it and others watch.
+// A client may watch 10,000 resources. The cost of an unsubscribe must not grow with the
+// number of subscriptions.
 func TestP07_ManySubscriptionsOfClientsThatVanishHoldNothingUp(t *testing.T) {
 	t.Parallel()
 	const clients, each = 3, 10_000

@@ -21,8 +21,8 @@ func TestEveryShapeOfOpencodesFileIsReadAndWritten(t *testing.T) {
 		before string
 		has    []string // servers in the config
 		off    string   // the one that is disabled
-		path   []string // to Goblin's entry
-		shape  string   // of it
+		path   []string // of Goblin's entry
+		shape  string   // of the entry
 	}{
 		"current": {
 			`{"mcp": {"servers": {"a": {"type": "local", "command": ["x"], "disabled": true}, "b": {"type": "remote", "url": "https://h/"}}}}`,
@@ -78,7 +78,8 @@ func TestEveryShapeOfOpencodesFileIsReadAndWritten(t *testing.T) {
 				for _, server := range test.has {
 					require.Equal(t, server == test.off, strings.Contains(contents(t, file), `"`+server+`": {"type"`), "only servers that Goblin serves are replaced")
 				}
-				// The client has rewritten its file. The servers come back in their own shape.
+				// The client has rewritten its file. The servers are restored in their
+				// own form.
 				held = nil
 				require.NoError(t, json.Unmarshal(commentless(contents(t, file)), &held))
 				put(t, w, client.file, string(e2e.Marshal(held)))

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The lists mark entries that clients do not see, for each of the reasons.
+// The lists mark entries that clients do not see, with the reason.
 func TestListsShowTheStateOfEveryEntry(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

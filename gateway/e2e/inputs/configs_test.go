@@ -33,9 +33,9 @@ func contents(t *testing.T, path string) string {
 	return string(text)
 }
 
-// jsonWorld is a world whose config is a JSON file of another client. The entry "good"
-// starts a server with the tools move and stat. FAKE and FILE in the text are its program
-// and argument.
+// jsonWorld returns a world whose config is a JSON file of another client. The entry
+// "good" starts a server with the tools move and stat. FAKE and FILE in the text are its
+// program and argument.
 func jsonWorld(t *testing.T, entries string) *e2e.World {
 	t.Helper()
 	w := e2e.NewWorld(t)
@@ -47,8 +47,8 @@ func jsonWorld(t *testing.T, entries string) *e2e.World {
 	return w
 }
 
-// replaceRunners puts an npx and a uvx first in PATH that start the test server with a script
-// file. The real ones would ask a registry for a package, which takes any time.
+// replaceRunners puts an npx and a uvx first in PATH that start the test server with a
+// script file. The real ones would download a package, which may take any time.
 func replaceRunners(t *testing.T, w *e2e.World, file string) {
 	t.Helper()
 	bin := filepath.Join(w.Dir, "runners")
@@ -146,7 +146,7 @@ func TestOddEntriesCostNoOtherServer(t *testing.T) {
 	require.Contains(t, out.Stdout, "uses WebSocket")
 }
 
-// Every spelling of one command line starts the server.
+// Every form of the command line starts the server.
 func TestCommandsInOtherWordsStart(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string]string{
@@ -337,12 +337,12 @@ func TestAServerThatIsNotImportedAsAWholeStaysInItsClient(t *testing.T) {
 	}
 }
 
-// commentless is a text of JSON without the comment and the comma that a test put there.
+// commentless returns JSON without the comment and the comma that a test inserted.
 func commentless(text string) []byte {
 	return []byte(strings.NewReplacer("// mine\n", "", ",\n}", "\n}").Replace(text))
 }
 
-// copiesOf are the copies that Goblin has made of a file.
+// copiesOf returns the backups that Goblin has made of a file.
 func copiesOf(t *testing.T, file string) []string {
 	t.Helper()
 	list, err := filepath.Glob(file + ".goblin-*")
@@ -357,7 +357,8 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	const before = `{"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "sk-1234567890abcdef"}}}}`
 	file := put(t, w, "home/.cursor/mcp.json", before)
 	require.NoError(t, os.Chmod(file, 0o644))
-	// Copies of earlier versions: of the file before Goblin, with Goblin in it, and one that says something else.
+	// Backups of earlier versions: the file before Goblin, with Goblin in it, and a
+	// different one.
 	put(t, w, "home/.cursor/mcp.json.goblin-20250101-120000", before)
 	put(t, w, "home/.cursor/mcp.json.goblin-20250101-120000-2", strings.Replace(before, `{"a"`, `{"goblin": {"command": "/bin/goblin", "args": ["stdio"]}, "a"`, 1))
 	other := put(t, w, "home/.cursor/mcp.json.goblin-20250102-120000", `{"mcpServers": {"b": {"command": "y"}}}`)
@@ -386,7 +387,8 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	require.Equal(t, before, contents(t, file))
 	require.Equal(t, []string{mine}, copiesOf(t, file), "the bytes are back")
 
-	// The user changes the file meanwhile: the copy stays, and the next one takes its place.
+	// The user changes the file meanwhile: the backup stays, and the next one replaces
+	// it.
 	w.Succeeds("install", "cursor")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(contents(t, file), `"a":`, `"added": {"command": "y"}, "a":`, 1)), 0o600))
 	out = w.Succeeds("uninstall", "cursor")
@@ -404,8 +406,8 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	require.Equal(t, []string{mine}, copiesOf(t, file))
 }
 
-// The same odd words in the file of every client: what they say is imported, the server is
-// replaced, and uninstall gives the bytes back.
+// The same odd values in the file of every client are imported, the server is replaced,
+// and uninstall restores the bytes.
 func TestOddWordsAreUnderstoodInTheFileOfEveryClient(t *testing.T) {
 	t.Parallel()
 	const (

@@ -18,7 +18,7 @@ import (
 // keys are the members that name an entry.
 var keys = map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}
 
-// wanted are the definitions of the odd server, as clients of a revision get them, by their
+// wanted returns the odd server's definitions as clients of a revision get them, by their
 // listed names.
 func wanted(t *testing.T, kind string, modern bool) map[string]string {
 	t.Helper()

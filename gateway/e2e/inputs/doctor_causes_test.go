@@ -73,7 +73,7 @@ func (p *patient) set(line string) {
 	p.save()
 }
 
-// finding is what the doctor says of the server.
+// finding is the doctor's report about the server.
 type finding struct {
 	State  string
 	Checks []struct {
@@ -91,7 +91,7 @@ func (p *patient) doctor() finding {
 	return all.Servers[0]
 }
 
-// worst is the last complaint, which is what stops the server.
+// worst returns the last complaint, which stops the server.
 func (f finding) worst(t *testing.T) (text, fix string, lines []string) {
 	t.Helper()
 	for i := len(f.Checks) - 1; i >= 0; i-- {
@@ -103,7 +103,8 @@ func (f finding) worst(t *testing.T) (text, fix string, lines []string) {
 	return "", "", nil
 }
 
-// needs is an entry whose server exits with a text on stderr unless a condition of sh holds.
+// needs returns an entry whose server exits with a text on stderr unless a condition of
+// sh holds.
 func needs(condition, text string) []string {
 	line := fmt.Sprintf("%s || { printf '%%b\\n' %s >&2; exit 1; }; exec $SERVER", condition, shellQuoted(text))
 	return []string{"command: sh", "args: [\"-c\", " + string(e2e.Marshal(line)) + "]"}
@@ -201,7 +202,8 @@ func TestTheFixOfAMissingVariableFitsTheConfig(t *testing.T) {
 	}
 }
 
-// The reason is found where the server starts, so calls and the status have it, too.
+// The reason is determined when the server starts, so calls and the status contain it,
+// too.
 func TestCallsAndTheStatusNameTheMissingVariable(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, false, needs("false", "MY_API_KEY is required")...)
@@ -360,7 +362,7 @@ func TestAWrongTypeOrPathIsFoundAndTheFixWorks(t *testing.T) {
 			t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 			p := newPatient(t, false, "url: "+web.URL+tt.path)
 			if tt.more == "type: sse" {
-				p.set("startup_timeout: 3s") // the stream stays open without a word
+				p.set("startup_timeout: 3s") // the stream stays open without a message
 			}
 			if tt.more != "" {
 				p.set(tt.more)

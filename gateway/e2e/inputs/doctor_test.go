@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The doctor used to wait for 15 s whatever the config said.
+// The doctor used to wait for 15 s regardless of the config.
 func TestADoctorsVisitToASilentServerEndsAtItsStartupTimeout(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
@@ -26,7 +26,7 @@ func TestADoctorsVisitToASilentServerEndsAtItsStartupTimeout(t *testing.T) {
 	require.Contains(t, fix, "raise startup_timeout")
 }
 
-// Each row is one of gateway/FAULTS.md that stops a server, or a part of it.
+// Each row is a fault of gateway/FAULTS.md that stops a server or a part of it.
 func TestTheDoctorNamesTheCauseOfEachFaultThatStopsAServer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

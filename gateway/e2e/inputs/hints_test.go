@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// withEnvFile gives the config an env_file with one variable.
+// withEnvFile adds an env_file with one variable to the config.
 func (p *patient) withEnvFile() {
 	p.T.Helper()
 	require.NoError(p.T, os.WriteFile(filepath.Join(p.Dir, "vars.env"), []byte("MY_API_KEY=secret-12345\nEMPTY=\n"), 0o600))
@@ -215,7 +215,7 @@ func TestAnArgumentThatIsTheFolderOfNothingIsNamed(t *testing.T) {
 	}
 }
 
-// The error of a list may be that of a service which the server needs.
+// The error of a list may come from a service that the server needs.
 func TestTheErrorOfAListLeadsToItsCause(t *testing.T) {
 	t.Parallel()
 	script := `while read -r line; do id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); case $line in

@@ -12,8 +12,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// resultRow is a result that a server sends, and what clients get. modern is what clients of
-// 2026-07-28 get if that differs. $uri in want is the resource that was read.
+// resultRow is a server's result and the result that clients get. modern is the result
+// for clients of 2026-07-28 if it differs. $uri in want is the resource that was read.
 type resultRow struct{ sent, want, modern string }
 
 // textOf is a content block with that text.
@@ -148,7 +148,7 @@ func sayers(w *e2e.World) (names []string) {
 	return []string{"local", "web", "events", "own", "next"}
 }
 
-// clientsOfRevisions are clients of each kind.
+// clientsOfRevisions returns clients of each kind.
 func clientsOfRevisions(t *testing.T, w *e2e.World) map[string]*e2e.Client {
 	t.Helper()
 	all := map[string]*e2e.Client{"2026-07-28": w.Socket().Stateless(), "http": w.Served().Client(false)}
@@ -162,7 +162,7 @@ func clientsOfRevisions(t *testing.T, w *e2e.World) map[string]*e2e.Client {
 	return all
 }
 
-// askSayer sends a request of a method to a server, with what it is to reply.
+// askSayer sends a request of a method to a server, with the reply that it must send.
 func askSayer(c *e2e.Client, server, method, reply string) e2e.Message {
 	c.T.Helper()
 	params := e2e.Obj{"reply": reply}
@@ -179,7 +179,7 @@ func askSayer(c *e2e.Client, server, method, reply string) e2e.Message {
 	return c.Request(method, params)
 }
 
-// bareResult is a result without what a revision adds to it.
+// bareResult returns a result without the members that a revision adds.
 func bareResult(t *testing.T, result json.RawMessage) string {
 	t.Helper()
 	var all e2e.Obj
@@ -294,7 +294,7 @@ func TestResultsOfTasksAreRepaired(t *testing.T) {
 	}
 }
 
-// A list whose method is unknown says so in many ways.
+// Servers report an unknown list method in many ways.
 func TestMalformedErrorsCostNoOtherList(t *testing.T) {
 	t.Parallel()
 	for _, sent := range []string{`"Method not found"`, `{"code":"-32601","message":"Method not found"}`, `{"code":-32601}`, `{"code":-32601.0,"message":"m"}`} {
@@ -337,7 +337,7 @@ func TestAnswersThatAreNoObjectReachTheClientInWords(t *testing.T) {
 	}
 }
 
-// faultRow is a malformed error, the words that clients get, and its code and data for
+// faultRow is a malformed error, the text that clients get, and its code and data for
 // requests other than tools/call. Data of Goblin is "".
 type faultRow struct {
 	sent, words string
@@ -493,8 +493,8 @@ func TestCommandsAndScriptsGetRepairedResults(t *testing.T) {
 	require.Contains(t, c.LuaText(`local ok, e = pcall(function() return b.whole{} end) return e.message .. e.data.code`), "just text"+"BAD_REPLY")
 }
 
-// What a server sends becomes part of messages: it is bounded, and terminals get no control
-// characters.
+// Texts of servers become part of messages: their size is limited, and terminals get no
+// control characters.
 func TestWordsOfServersAreBoundedInMessages(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

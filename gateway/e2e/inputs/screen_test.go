@@ -25,7 +25,7 @@ func TestAScreenOverAnOwnConfig(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Filesystem())
 	p := w.Pane(80, 24)
-	editor := filepath.Join(t.TempDir(), "nano") // by whose name its line is known
+	editor := filepath.Join(t.TempDir(), "nano") // whose line is recognized by its name
 	ran := editor + ".ran"
 	require.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\necho \"$@\" > "+ran+".new && mv "+ran+".new "+ran+"\n"), 0o700))
 	p.Line("export VISUAL=%s", editor)
@@ -65,7 +65,8 @@ func TestAScreenOverAnOwnConfig(t *testing.T) {
 	p.Restored(e2e.ExitOK)
 }
 
-// A client that leaves before the answer is no failure, neither in Traffic nor in usage.
+// A client that leaves before the answer is not counted as a failure, either in Traffic
+// or in usage.
 func TestAScreenShowsAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

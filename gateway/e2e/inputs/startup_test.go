@@ -17,14 +17,14 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// ever is a wait that no test sits out.
+// ever is longer than any test waits.
 const ever = "30m"
 
-// extension is the one that the slow servers of these tests declare.
+// extension is declared by the slow servers of these tests.
 const extension = "example.org/thing"
 
-// late is a server that answers initialize when the test says so, from the process after
-// the given number on.
+// late is a server that answers initialize when the test releases it, from the process
+// after the given number on.
 func late(after int, more ...e2e.Obj) e2e.Obj {
 	return e2e.Merge(e2e.Obj{
 		"instructions": "It is late.",
@@ -34,10 +34,11 @@ func late(after int, more ...e2e.Obj) e2e.Obj {
 	}, more)
 }
 
-// slowly lets a server take its time.
+// slowly allows a server any startup time.
 var slowly = e2e.Obj{"startup_timeout": ever}
 
-// patientWorld is a world whose lists wait for any time, and handshakes for a given one.
+// patientWorld returns a world with unlimited waits for lists and the given wait for
+// handshakes.
 func patientWorld(t *testing.T, handshake string) *e2e.World {
 	t.Helper()
 	w := e2e.NewWorld(t)
@@ -52,7 +53,7 @@ func hello(name string) e2e.Obj {
 
 func release(b *e2e.Backend) { b.Do(e2e.Do("release", e2e.Obj{"name": "go"})) }
 
-// level is the setting of the extension in the answer to a handshake.
+// level returns the setting of the extension in the answer to a handshake.
 func level(result json.RawMessage) string {
 	return string(e2e.At(result, "capabilities", "extensions", extension, "level"))
 }
@@ -87,7 +88,7 @@ func TestTheFirstHandshakeKnowsWhatSlowServersCanDo(t *testing.T) {
 			id := c.Begin(method, hello("patient"))
 			b.WaitEvent("wait", "go")
 			if method == "initialize" && name != "HTTP" {
-				c.Ok("ping", nil) // a handshake that waits blocks nothing
+				c.Ok("ping", nil) // a waiting handshake blocks nothing
 				require.Empty(t, c.Replies[id])
 			}
 			release(b)
@@ -241,7 +242,7 @@ func TestStatelessClientsThatDoNotWaitGetWhatIsThere(t *testing.T) {
 	}
 }
 
-// teaching are commands that start servers and leave their lists to the next daemon.
+// teaching are commands that start servers and cache their lists for the next daemon.
 var teaching = map[string][]string{
 	"list tools":   {"list", "tools"},
 	"list servers": {"list", "servers", "--server", "late"},

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// batcher is a client that sends frames as they are and keeps each frame that comes back.
+// batcher is a client that sends raw frames and records each received frame.
 type batcher struct {
 	*e2e.Client
 	send func(frame string)
@@ -36,7 +36,7 @@ func newBatcher(t *testing.T, c *e2e.Client, revision string) *batcher {
 	b.got = func() []string {
 		mu.Lock()
 		defer mu.Unlock()
-		c.Update(func() { // arrays are strays to the client
+		c.Update(func() { // the client treats arrays as unexpected
 			single = append(single, c.Stray...)
 			c.Stray = nil
 			for _, all := range c.Replies {
@@ -51,8 +51,8 @@ func newBatcher(t *testing.T, c *e2e.Client, revision string) *batcher {
 	return b
 }
 
-// answers sends a frame, waits until n answers came back, and returns them by id, in how
-// many frames they came.
+// answers sends a frame and waits for n answers. It returns them by id, and the number of
+// frames in which they arrived.
 func (b *batcher) answers(t *testing.T, frame string, n int) (byID map[string]e2e.Message, frames int) {
 	t.Helper()
 	before := len(b.got())
@@ -128,7 +128,7 @@ func TestEveryRequestOfABatchIsAnswered(t *testing.T) {
 			require.Contains(t, all[`"two"`].Raw, "b:t:")
 			require.Contains(t, all["3"].Raw, "-32602")
 
-			// Broken members cost the others nothing.
+			// Invalid members don't affect the others.
 			all, frames = b.answers(t, `[1,{"foo":"bar"},`+batchedPing("4")+`,{"jsonrpc":"2.0","id":5,"method":7},"x",`+batchedPing("4")+`]`, 6)
 			require.Equal(t, 1, frames)
 			require.Len(t, all, 6)
@@ -136,7 +136,7 @@ func TestEveryRequestOfABatchIsAnswered(t *testing.T) {
 			require.Contains(t, all["5"].Raw, "-32600")
 			require.Contains(t, all["null"].Raw, "-32600")
 
-			// What a batch may not hold, and batches that are none.
+			// Messages that a batch must not contain, and invalid batches.
 			all, _ = b.answers(t, `[`+strings.ReplaceAll(e2e.InitBody, `"id":1`, `"id":6`)+`,`+batchedPing("7")+`]`, 2)
 			require.Contains(t, all["6"].Raw, "-32600")
 			require.Contains(t, all["7"].Raw, `"result":{}`)

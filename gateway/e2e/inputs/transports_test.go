@@ -17,8 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// webServer is an MCP server over HTTP whose answers are under control of the test, byte by
-// byte.
+// webServer is an MCP server over HTTP whose answers the test controls byte by byte.
 type webServer struct {
 	t   *testing.T
 	url string
@@ -283,8 +282,8 @@ func TestNotificationsThatALostSessionDidNotGetAreSentAgain(t *testing.T) {
 	}
 }
 
-// A server that has no session for anybody ends in an error, and a tool's own errors
-// start no session.
+// A server that accepts no session at all causes an error, and a tool's own errors start
+// no session.
 func TestErrorsAboutSessionsEndInErrors(t *testing.T) {
 	for _, row := range []struct {
 		name, want string

@@ -20,12 +20,12 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The suite's other half tests clients: it runs a command against servers of its own. The
-// command is this test's binary, which puts Goblin before such a server and uses all that
-// it offers, so that it is Goblin that the server sees.
+// The suite's other half tests clients: it runs a command against its own servers. The
+// command is this test's binary. It puts Goblin in front of such a server and uses
+// everything that the server offers. So the server sees Goblin as its client.
 
-// conformClient names the variable that makes the binary that command; it holds the path
-// of the program to test.
+// conformClient names the variable that turns the binary into that command. It contains
+// the path of the tested program.
 const conformClient = "GOBLIN_CONFORMANCE_CLIENT"
 
 func init() {
@@ -38,7 +38,7 @@ func init() {
 	}
 }
 
-// clientScenarios are the scored ones that are not about logins.
+// clientScenarios are the scored scenarios, except those about logins.
 var clientScenarios = []string{
 	"initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "request-metadata",
 	"sep-2322-client-request-state", "http-standard-headers", "http-custom-headers", "http-invalid-tool-headers",
@@ -78,14 +78,14 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// driver is a client of a Goblin before the server of a scenario.
+// driver is a client of Goblin in front of a scenario's server.
 type driver struct {
 	out  *json.Encoder
 	in   *bufio.Scanner
 	last int
 }
 
-// beClient uses all that the server at a URL offers, through the program.
+// beClient uses everything that the server at a URL offers, through the program.
 func beClient(program, url string) error {
 	dir, err := os.MkdirTemp("", "conform")
 	if err != nil {
@@ -120,8 +120,8 @@ func (d *driver) rest() io.Reader {
 	return strings.NewReader("")
 }
 
-// ask makes a request, and answers what is asked meanwhile. An answer that is an error is
-// none of the driver's.
+// ask sends a request and answers requests from the server meanwhile. An error as the
+// answer doesn't fail the driver.
 func (d *driver) ask(method string, params any) (json.RawMessage, error) {
 	d.last++
 	if err := d.out.Encode(e2e.Obj{"jsonrpc": "2.0", "id": d.last, "method": method, "params": params}); err != nil {
@@ -187,8 +187,8 @@ func (d *driver) use() error {
 	return nil
 }
 
-// calls are those that the scenario wants of the tools, else one of each. A tool that takes
-// a schema gets that of the first one.
+// calls returns the calls that the scenario wants, otherwise one call per tool. A tool
+// that takes a schema gets the schema of the first tool.
 func calls(tools []json.RawMessage) (all []e2e.Obj) {
 	wanted := e2e.Each(json.RawMessage(os.Getenv("MCP_CONFORMANCE_CONTEXT")), "toolCalls")
 	for _, c := range wanted {

@@ -16,8 +16,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// logins are the official suite's scenarios of clients that log in: all that are
-// scored, and both grants of machines.
+// logins are the official suite's scenarios of clients that log in: all scored ones, and
+// both grants for machines.
 var logins = strings.Fields(`
 	metadata-default metadata-var1 metadata-var2 metadata-var3 basic-cimd pre-registration
 	scope-from-www-authenticate scope-from-scopes-supported scope-omitted-when-undefined scope-step-up scope-retry-limit

@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// scenario is one of the suite's over stdio. Its checks have the suite's names.
+// scenario is a scenario of the suite over stdio. Its checks have the suite's names.
 type scenario struct {
 	revisions []string // none: both
 	run       func(p *probe)
@@ -27,7 +27,7 @@ var (
 )
 
 var scenarios = map[string]scenario{
-	"server-initialize": {onlyLegacy, func(*probe) {}}, // done when it was opened
+	"server-initialize": {onlyLegacy, func(*probe) {}}, // the probe did it already
 	"ping":              {onlyLegacy, func(p *probe) { p.check("ping", string(p.ask("ping", nil).Result) == "{}") }},
 	"logging-set-level": {onlyLegacy, func(p *probe) {
 		p.check("logging-set-level", string(p.ask("logging/setLevel", e2e.Obj{"level": "info"}).Result) == "{}")
@@ -178,14 +178,14 @@ func toolsList(p *probe) {
 	p.check("tools-list-deterministic-order", len(slices.Compact(orders)) == 1)
 }
 
-// content is a call whose result has a block of a type with these members.
+// content calls a tool whose result must have a block of a type with these members.
 func content(id, name, kind string, members ...string) func(*probe) {
 	return func(p *probe) {
 		p.check(id, has(e2e.Each(p.tool(name).Result, "content"), kind, members...))
 	}
 }
 
-// contents is a read whose first contents have these members.
+// contents reads a resource whose first contents must have these members.
 func contents(id, uri string, members ...string) func(*probe) {
 	return func(p *probe) {
 		all := e2e.Each(p.read(uri).Result, "contents")
@@ -217,7 +217,7 @@ func withProgress(p *probe) {
 	p.check("tools-call-with-progress", good)
 }
 
-// asked is a call during which the server asks.
+// asked is a call during which the server sends a request.
 func asked(id, name, method string, arguments e2e.Obj) func(*probe) {
 	return func(p *probe) {
 		m := p.tool(name, e2e.Obj{"arguments": arguments})
@@ -225,7 +225,7 @@ func asked(id, name, method string, arguments e2e.Obj) func(*probe) {
 	}
 }
 
-// question is the params of the first question of a method.
+// question returns the params of the first request of a method from the server.
 func (p *probe) question(method string) json.RawMessage {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -273,14 +273,14 @@ func caching(p *probe) {
 	}
 }
 
-// members are the values of an object.
+// members returns the values of an object.
 func members(raw json.RawMessage) map[string]json.RawMessage {
 	var o map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &o)
 	return o
 }
 
-// questioned reports whether a request was answered with questions.
+// questioned reports whether a request was answered with input requests.
 func questioned(m e2e.Message) bool {
 	return e2e.Str(m.Result, "resultType") == "input_required" && len(members(e2e.At(m.Result, "inputRequests"))) > 0
 }
@@ -289,7 +289,7 @@ func complete(m e2e.Message) bool {
 	return m.Result != nil && e2e.Str(m.Result, "resultType") != "input_required"
 }
 
-// answered are the members by which a request is retried.
+// answered returns the members for the retry of a request.
 func answered(m e2e.Message) e2e.Obj {
 	responses := e2e.Obj{}
 	for key, ask := range members(e2e.At(m.Result, "inputRequests")) {
@@ -302,8 +302,8 @@ func answered(m e2e.Message) e2e.Obj {
 	return retry
 }
 
-// inputs is a call that is answered with questions of these methods, one of
-// them under the server's own name for it, and then with a result.
+// inputs checks a call that first requests input by these methods, and then returns a
+// result. One request must have the given key, unless that is "".
 func inputs(id, name, key string, methods ...string) func(*probe) {
 	return func(p *probe) {
 		m := p.tool(name)
@@ -329,7 +329,7 @@ func multiRound(p *probe) {
 	p.check("sep-2322-multi-round-r3", questioned(second) && complete(p.tool(name, answered(second))))
 }
 
-// statelessServer leaves out what is said of HTTP statuses and headers.
+// statelessServer omits the checks of HTTP statuses and headers.
 func statelessServer(p *probe) {
 	p.Caps = e2e.Obj{}
 	lacking := func(name string) e2e.Obj {
@@ -369,7 +369,7 @@ func statelessServer(p *probe) {
 	p.listens()
 }
 
-// listens looks at the notifications of two listens.
+// listens checks the notifications of two listens.
 func (p *probe) listens() {
 	p.t.Helper()
 	tools := p.asking("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{"toolsListChanged": true}})

@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// skillful is a server with skills (SEP-2640): their files, and the folders they lie in.
+// skillful is a server with skills (SEP-2640): their files and folders.
 func skillful() e2e.Obj {
 	reads, folders := e2e.Obj{}, e2e.Obj{}
 	var skills []e2e.Obj
@@ -51,7 +51,8 @@ func skillful() e2e.Obj {
 	return e2e.Obj{"era": "modern", "hints": e2e.Obj{"ttlMs": 60000, "cacheScope": "public"}, "resources": resources, "skills": skills, "reads": reads, "folders": folders}
 }
 
-// skillChecks are what the suite's scenarios about skills say of a server, in order.
+// skillChecks returns the results of the suite's scenarios about skills for a server, in
+// order.
 func skillChecks(t *testing.T, url string) (checks []string) {
 	t.Helper()
 	dir := npm(t)

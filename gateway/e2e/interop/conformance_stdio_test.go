@@ -15,25 +15,24 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The suite speaks HTTP only. Here a client over stdio does what its scenarios
-// do, under their names, with the same server: alone and behind Goblin.
+// The suite only speaks HTTP. Here a client over stdio runs the steps of its scenarios
+// under their names, with the same server: alone and behind Goblin.
 
-// probe is a client in one scenario and what it found.
+// probe is a client in one scenario with its results.
 type probe struct {
 	*e2e.Client
 	t      *testing.T
 	modern bool
-	found  map[string]bool // by check: the server did as it should
+	found  map[string]bool // by check: whether the server passed
 }
 
-// check notes what one of the scenario's checks found; of a check that is made
-// several times, all have to be good.
+// check records a check's result. A repeated check must pass every time.
 func (p *probe) check(id string, good bool) {
 	before, made := p.found[id]
 	p.found[id] = good && (before || !made)
 }
 
-// everything is what a client can be asked for.
+// everything contains all capabilities of clients.
 var everything = e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}, "roots": e2e.Obj{}}
 
 // openProbe makes a client of a process that speaks MCP on its pipes.
@@ -48,7 +47,7 @@ func openProbe(t *testing.T, c *e2e.Client, revision string) *probe {
 	return p
 }
 
-// answerTo is what the user of the probe says to a server's question.
+// answerTo returns the answer of the probe's user to a request from the server.
 func answerTo(method string, params json.RawMessage) any {
 	switch method {
 	case "sampling/createMessage":
@@ -74,7 +73,7 @@ func answerTo(method string, params json.RawMessage) any {
 	return e2e.Obj{"action": "accept", "content": content}
 }
 
-// firstOf is a value that fits a schema of strings.
+// firstOf returns a value that fits a schema of strings.
 func firstOf(schema json.RawMessage) string {
 	for _, path := range [][]any{{"enum", 0}, {"oneOf", 0, "const"}, {"anyOf", 0, "const"}} {
 		if s := e2e.Str(schema, path...); s != "" {
@@ -84,7 +83,8 @@ func firstOf(schema json.RawMessage) string {
 	return "Alice"
 }
 
-// ask sends a request as the revision has it; members of _meta in params win.
+// ask sends a request in the form of the revision. Members of _meta in params take
+// precedence.
 func (p *probe) ask(method string, params e2e.Obj) e2e.Message {
 	p.t.Helper()
 	return p.End(p.asking(method, params))
@@ -171,14 +171,14 @@ func TestConformanceScenariosAreAllRunOverStdio(t *testing.T) {
 	}
 }
 
-// overHTTPOnly are the scenarios that have no meaning over stdio, and why.
+// overHTTPOnly are scenarios without a meaning over stdio, with the reasons.
 var overHTTPOnly = map[string]string{
 	"server-sse-multiple-streams": "the streams of several POSTs",
 	"dns-rebinding-protection":    "the Host and Origin headers",
 }
 
-// translated are the checks that a stateless client loses where Goblin speaks to the
-// server in the older era only (era: auto), by scenario.
+// translated are the checks, by scenario, that a stateless client loses if Goblin speaks
+// only the older era to the server (era: auto).
 var translated = map[string][]string{
 	"input-required-result-basic-elicitation":       {"sep-2322-elicitation-incomplete", "sep-2322-elicitation-complete"},
 	"input-required-result-ignore-extra-params":     {"sep-2322-ignore-unexpected-params"},

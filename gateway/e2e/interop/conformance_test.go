@@ -40,8 +40,8 @@ func conformServer(t *testing.T) string {
 	return path
 }
 
-// verdicts runs the suite against a URL and gives what its checks said, as
-// sorted "id STATUS" by scenario, and how many scored scenarios had no failure.
+// verdicts runs the suite against a URL. It returns the results of its checks as sorted
+// "id STATUS" by scenario, and a summary of the scored scenarios.
 func verdicts(t *testing.T, url, suite string) (checks map[string][]string, summary string) {
 	t.Helper()
 	dir := npm(t)
@@ -74,12 +74,12 @@ func verdicts(t *testing.T, url, suite string) (checks map[string][]string, summ
 	return checks, summary
 }
 
-// otherwise are the checks of scored scenarios that say something else through
-// Goblin, and may: it answers a POST in JSON unless something has to come before
-// the answer, which the suite only notes.
+// otherwise are the checks of scored scenarios that may have another result through
+// Goblin. It answers a POST in JSON unless something must precede the answer, which the
+// suite only notes.
 var otherwise = map[string]string{
 	"server-sse-streams-functional SUCCESS": "server-sse-streams-functional INFO",
-	// What a server refuses by the status of HTTP alone is a result that models see.
+	// Models see a server's HTTP error status as a result.
 	"sep-2322-validate-input-responses SUCCESS": "sep-2322-validate-input-responses WARNING",
 }
 
@@ -121,8 +121,7 @@ func notScored(summary string) map[string]bool {
 	return names
 }
 
-// requirements are the sets of scenarios that are run, with the server's own
-// mode for each.
+// requirements are the sets of scenarios to run, with the server's mode for each.
 var requirements = []struct {
 	revision  string
 	scored    int // scenarios of that revision
@@ -132,8 +131,8 @@ var requirements = []struct {
 	{revision: "2026-07-28", scored: 37, stateless: true},
 }
 
-// lostInOneProcess are the scored scenarios of 2026-07-28 that fail where Goblin speaks
-// to a server over stdio in the older era only (era: auto).
+// lostInOneProcess are the scored scenarios of 2026-07-28 that fail if Goblin speaks only
+// the older era to a server over stdio (era: auto).
 var lostInOneProcess = []string{
 	"input-required-result-basic-elicitation", "input-required-result-basic-list-roots", "input-required-result-basic-sampling",
 	"input-required-result-capability-check", "input-required-result-multi-round", "input-required-result-multiple-input-requests",

@@ -18,7 +18,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// showApps runs testdata/apps.mjs, and gives what it prints.
+// showApps runs testdata/apps.mjs and returns its output.
 func (n *npmServers) showApps(t *testing.T, revision string, transport e2e.Obj) json.RawMessage {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "spec.json")

@@ -87,7 +87,7 @@ func TestInteropOddDefinitionsCostNoOtherServerInTheTypeScriptSDK(t *testing.T) 
 				}
 				require.Equal(t, kept[kind], odd, "%s: %v", kind, names)
 			}
-			if got.Structured != nil { // older releases leave it out
+			if got.Structured != nil { // older releases omit it
 				require.JSONEq(t, `{"a":1}`, string(got.Structured))
 			}
 		})

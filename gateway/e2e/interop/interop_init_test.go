@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// Somebody's servers, as three clients have them, are one list in all of these clients
-// after two commands; a third gives each client its file back.
+// Three clients have different servers. After two commands, all clients have all servers;
+// a third command restores each client's file.
 func TestInteropInitAndInstallMakeOneListOfAllClientsServers(t *testing.T) {
 	n := newNPM(t)
 	w := e2e.NewWorld(t)

@@ -39,7 +39,7 @@ func newGuarded(t *testing.T, names []string) *guarded {
 	cmd.Stderr = &errs
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = in.Close() // it ends with that
+		_ = in.Close() // it exits at the end of input
 		_ = cmd.Wait()
 		if t.Failed() {
 			t.Logf("the authorization server said:\n%s", e2e.Tail(errs.String(), 6000))
@@ -50,7 +50,7 @@ func newGuarded(t *testing.T, names []string) *guarded {
 	return &guarded{base: strings.TrimSpace(line)}
 }
 
-// resource is one of the servers, as its test and its user see it.
+// resource is one of the servers, for its test and its user.
 type resource struct {
 	*guarded
 	t       *testing.T
@@ -58,7 +58,7 @@ type resource struct {
 	browser *http.Client // with the cookies of its user
 }
 
-// counts are what the authorization server did for a server.
+// counts are the authorization server's counters for a server.
 type counts struct{ Refreshes, Refused, Revocations, Usable, Held, Clients int }
 
 func (r *resource) counts() (c counts) {
@@ -78,11 +78,11 @@ func (r *resource) do(action string) {
 	require.Equal(r.t, http.StatusOK, resp.StatusCode)
 }
 
-// world is a config with the server as s, beside one that needs no login.
+// world returns a config with the server as s, beside one that needs no login.
 func (r *resource) world(oauth ...e2e.Obj) *e2e.World {
 	w := e2e.NewWorld(r.t)
 	w.Env = append(w.Env, "BROWSER=true")
-	w.Gateway["startup_wait"] = "1s" // before the login it never lists
+	w.Gateway["startup_wait"] = "1s" // it lists only after the login
 	b, _ := w.Fake("s", e2e.Obj{})
 	b.Conf = e2e.Obj{"url": r.base + "/mcp/" + r.name}
 	if len(oauth) > 0 {
@@ -99,8 +99,8 @@ var (
 	attribute = regexp.MustCompile(`(name|value)="([^"]*)"`)
 )
 
-// browse opens a page and fills in every form that comes, as a user of that name; it
-// returns the page at the end.
+// browse opens a page and fills in every form as the given user. It returns the last
+// page.
 func (r *resource) browse(page, user string) string {
 	r.t.Helper()
 	if r.browser == nil {
@@ -139,7 +139,7 @@ func (r *resource) browse(page, user string) string {
 	return ""
 }
 
-// logIn runs "goblin login s" for a user, and returns the page to log in at.
+// logIn runs "goblin login s" for a user, and returns the login page's URL.
 func (r *resource) logIn(w *e2e.World, user string, flags ...string) (page string) {
 	r.t.Helper()
 	p := w.Start(nil, append([]string{"login", "s"}, flags...)...)
@@ -160,13 +160,13 @@ func (r *resource) logIn(w *e2e.World, user string, flags ...string) (page strin
 
 var whoami, pay = e2e.Obj{"name": "s_whoami", "arguments": e2e.Obj{}}, e2e.Obj{"name": "s_pay", "arguments": e2e.Obj{}}
 
-// fiveSeconds waits until the first token of a login is over.
+// fiveSeconds waits until the first token of a login has expired.
 func (r *resource) fiveSeconds() {
 	r.t.Helper()
 	e2e.Eventually(r.t, "the end of the token", func() bool { return r.counts().Usable == 1 }) // the refresh token
 }
 
-// client is one that sees the server's tools.
+// client returns a client that sees the server's tools.
 func (r *resource) client(w *e2e.World) *e2e.Client {
 	r.t.Helper()
 	c := w.Standalone()
@@ -174,7 +174,7 @@ func (r *resource) client(w *e2e.World) *e2e.Client {
 	return c
 }
 
-// needsLogin is a call that only a login helps, while other servers work.
+// needsLogin checks that a call requires a login, while other servers work.
 func needsLogin(t *testing.T, c *e2e.Client, call e2e.Obj) {
 	t.Helper()
 	f := c.Fails(call)
@@ -183,8 +183,8 @@ func needsLogin(t *testing.T, c *e2e.Client, call e2e.Obj) {
 	require.True(t, c.Works(e2e.Obj{"name": "fine_t", "arguments": e2e.Obj{}}))
 }
 
-// Logins at an authorization server and before MCP servers that others wrote: tokens of
-// five seconds, refresh tokens that rotate, a resource that each request has to name.
+// Logins at an authorization server and MCP servers of other projects. Tokens last five
+// seconds, refresh tokens rotate, and each request must name a resource.
 func TestInteropLoginsBeforeServersOfOthers(t *testing.T) {
 	t.Parallel()
 	rows := map[string]func(*testing.T, *resource){

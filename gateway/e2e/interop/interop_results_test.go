@@ -26,7 +26,7 @@ type cut struct {
 	StructuredContent struct{ Content string }
 }
 
-// whole is the text of before it was cut: head, what was left out, and tail.
+// whole returns the text before it was cut: head, omitted part and tail.
 func (c cut) whole(t *testing.T) string {
 	t.Helper()
 	require.Len(t, c.Texts, 3)

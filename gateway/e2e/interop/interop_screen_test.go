@@ -16,8 +16,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// opened is a screen over servers that people have: the reference servers from npm, and
-// one whose command does not exist.
+// opened opens the UI with the reference servers from npm, and a server whose command
+// does not exist.
 func opened(t *testing.T, width, height int) (*e2e.World, *e2e.Pane) {
 	t.Helper()
 	n := newNPM(t)
@@ -35,8 +35,8 @@ func opened(t *testing.T, width, height int) (*e2e.World, *e2e.Pane) {
 	return w, p
 }
 
-// spans waits until Goblin has drawn a frame for a width: a terminal cuts what was drawn
-// for another one.
+// spans waits until Goblin has drawn a frame for a width: a terminal cuts frames that
+// were drawn for another one.
 func spans(p *e2e.Pane, width int) {
 	p.Until(fmt.Sprintf("a frame of %d cells", width), func(screen string) bool {
 		return slices.ContainsFunc(strings.Split(screen, "\n"), func(line string) bool {
@@ -126,7 +126,7 @@ func TestInteropTheScreenFindsReadsAndWatches(t *testing.T) {
 func TestInteropTheScreenCallsTools(t *testing.T) {
 	_, p := opened(t, 140, 60)
 
-	// An object in a list in the arguments has fields, and what is missing is told.
+	// An object in a list in the arguments has fields, and missing values are reported.
 	p.Types("2/create_entities")
 	p.Keys("Enter")
 	p.Shows("c calls it.") // it is listed after its server is up
@@ -174,7 +174,7 @@ func TestInteropTheScreenCallsTools(t *testing.T) {
 	p.Shows("Recent calls", "Grace")
 	p.Keys("Escape")
 
-	// A long call tells how far it is, and ends when it is cancelled from elsewhere.
+	// A long call shows its progress, and ends when another client cancels it.
 	p.Keys("Escape")
 	p.Types("/long-running")
 	p.Keys("Enter")
@@ -189,7 +189,7 @@ func TestInteropTheScreenCallsTools(t *testing.T) {
 	p.Types("2")
 	p.Shows("Cancelled", `"duration": 10`)
 
-	// A server that asks back is answered.
+	// The user answers a server's request.
 	p.Keys("Escape")
 	p.Types("/elicitation-request")
 	p.Keys("Enter")
@@ -208,7 +208,8 @@ func TestInteropTheScreenCallsTools(t *testing.T) {
 func TestInteropTheScreenExplainsServersAndClients(t *testing.T) {
 	w, p := opened(t, 160, 40)
 
-	// Why a server failed, with what was run; then one that is disabled and started again.
+	// The UI shows a failed server's reason and command. Then a server is disabled and
+	// started again.
 	p.Types("1")
 	p.Shows(`command "no-such-program" not found`, "attempts", "not found; install it ")
 	p.Types("/memory")
@@ -226,7 +227,7 @@ func TestInteropTheScreenExplainsServersAndClients(t *testing.T) {
 	p.Shows("ready since")
 	p.Keys("Escape")
 
-	// A client is followed, from the list of clients to the exchange.
+	// A client is followed from the list of clients to the exchange.
 	c := w.Bridged()
 	p.Shows("clients 1")
 	require.Equal(t, "The sum of 19 and 23 is 42.", c.CallText("everything_get-sum", e2e.Obj{"a": 19, "b": 23}))
@@ -255,7 +256,7 @@ func TestInteropTheScreenExplainsServersAndClients(t *testing.T) {
 	p.Shows("/ static startup.md", "Resources 1/9")
 	p.Keys("Escape")
 
-	// Who would lose something is asked.
+	// The UI asks before data is lost.
 	p.Types("q")
 	p.Shows("Quit?", "1 client")
 	p.Types("n")

@@ -18,7 +18,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// followTasks runs testdata/tasks.mjs, and gives what it prints.
+// followTasks runs testdata/tasks.mjs and returns its output.
 func (n *npmServers) followTasks(t *testing.T, env []string, transport e2e.Obj, tool string) json.RawMessage {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "spec.json")

@@ -23,8 +23,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// npmServers is one config of the three servers; every run has folders of its
-// own, so that none sees what another wrote.
+// npmServers is one config of the three servers. Every run has its own folders, so that
+// runs don't affect each other.
 type npmServers struct {
 	dir   string // of the cache with node_modules
 	files string // what the filesystem server serves
@@ -34,7 +34,7 @@ type npmServers struct {
 func newNPM(t *testing.T) *npmServers {
 	n := &npmServers{dir: npm(t), files: filepath.Join(t.TempDir(), "files")}
 	n.node = nodeBinary(n.dir)
-	real, err := filepath.EvalSymlinks(filepath.Dir(n.files)) // the server tells real paths
+	real, err := filepath.EvalSymlinks(filepath.Dir(n.files)) // the server reports real paths
 	require.NoError(t, err)
 	n.files = filepath.Join(real, "files")
 	require.NoError(t, os.MkdirAll(filepath.Join(n.files, "sub"), 0o700))
@@ -51,7 +51,7 @@ func (n *npmServers) script(pkg string) string {
 	return filepath.Join(n.dir, "node_modules", "@modelcontextprotocol", pkg, "dist", "index.js")
 }
 
-// commands are the servers by name, for direct use and for the config.
+// commands returns the servers by name, for direct use and for the config.
 func (n *npmServers) commands(memory string) map[string]e2e.Obj {
 	return map[string]e2e.Obj{
 		"everything": {"command": n.node, "args": []string{n.script("server-everything"), "stdio"}, "env": e2e.Obj{}},
@@ -64,7 +64,7 @@ func (n *npmServers) roots() []e2e.Obj {
 	return []e2e.Obj{{"uri": "file://" + n.files, "name": "files"}}
 }
 
-// plan is what the client does with each server, in original names.
+// plan lists the client's actions with each server, in original names.
 func (n *npmServers) plan(server string) plan {
 	switch server {
 	case "everything":
@@ -139,7 +139,7 @@ type completion struct {
 	arguments                  e2e.Obj
 }
 
-// spec is the plan for the script, with names as rename makes them.
+// spec returns the plan for the script, with names changed by the functions.
 func (p plan) spec(tool, prompt, uri func(string) string) e2e.Obj {
 	all := func(list []named, rename func(string) string) []e2e.Obj {
 		out := []e2e.Obj{}
@@ -182,7 +182,7 @@ func (p plan) spec(tool, prompt, uri func(string) string) e2e.Obj {
 	return spec
 }
 
-// document is what the script prints.
+// document is the script's output.
 type document struct {
 	Tools, Prompts, Resources, Templates []json.RawMessage
 	Reads                                map[string]json.RawMessage
@@ -273,8 +273,8 @@ func TestInteropTypeScriptClientSeesTheSameThroughGoblin(t *testing.T) {
 	}
 }
 
-// compare checks that got is want but for the documented renames. The list of
-// got holds other servers too.
+// compare checks that got equals want except for the documented renames. The list of got
+// contains other servers, too.
 func compare(t *testing.T, server string, want, got document) {
 	t.Helper()
 	rename := toolName(server)
@@ -336,8 +336,8 @@ func compare(t *testing.T, server string, want, got document) {
 	}
 }
 
-// firstThree leaves out the last of four: the SDK drops a progress message that
-// arrives together with the response.
+// firstThree drops the last of four: the SDK loses a progress message that arrives
+// together with the response.
 func firstThree(all []json.RawMessage) []json.RawMessage { return all[:min(3, len(all))] }
 
 func requireSame(t *testing.T, what string, want, got any) {
@@ -357,7 +357,7 @@ func decode(t *testing.T, raw json.RawMessage) any {
 	return v
 }
 
-// renamed rewrites the fields that Goblin documents to rewrite in results.
+// renamed changes the fields of results that Goblin documents to rewrite.
 func renamed(server string, v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -395,7 +395,7 @@ var (
 	base64d = regexp.MustCompile(`"blob":"([A-Za-z0-9+/=]+)"`)
 )
 
-// timeless takes the time of day out of the everything server's resources.
+// timeless removes the time of day from the everything server's resources.
 func timeless(s string) string {
 	s = base64d.ReplaceAllStringFunc(s, func(m string) string {
 		text, err := base64.StdEncoding.DecodeString(base64d.FindStringSubmatch(m)[1])
@@ -422,7 +422,7 @@ func (i *inspector) ask(args ...string) json.RawMessage {
 	defer cancel()
 	launcher := filepath.Join(i.n.dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 	full := []string{launcher, "--cli"}
-	for _, kv := range i.env { // it hands down a few variables only
+	for _, kv := range i.env { // it passes on only a few variables
 		full = append(full, "-e", kv)
 	}
 	cmd := exec.CommandContext(ctx, i.n.node, append(append(full, i.target...), args...)...)
@@ -436,7 +436,7 @@ func (i *inspector) ask(args ...string) json.RawMessage {
 // survey lists everything, reads one resource and calls one tool.
 func (i *inspector) survey(server string, tool, uri func(string) string) (d document) {
 	i.t.Helper()
-	if i.tools == nil { // the same for all servers behind Goblin, and each question starts a Node
+	if i.tools == nil { // the same for all servers behind Goblin, and each request starts a Node
 		i.tools = e2e.Each(i.ask("--method", "tools/list"), "tools")
 	}
 	d.Tools = slices.Clone(i.tools)
@@ -450,7 +450,7 @@ func (i *inspector) survey(server string, tool, uri func(string) string) (d docu
 		args = append(args, "--tool-arg", a)
 	}
 	d.Calls = []json.RawMessage{i.ask(args...)}
-	if server != "everything" { // the others have tools only
+	if server != "everything" { // the others only have tools
 		return d
 	}
 	d.Prompts = e2e.Each(i.ask("--method", "prompts/list"), "prompts")
@@ -461,8 +461,8 @@ func (i *inspector) survey(server string, tool, uri func(string) string) (d docu
 	return d
 }
 
-// forCapable are tools that a server offers only to clients that can be asked,
-// as Goblin's can and Inspector's command line cannot.
+// forCapable are tools that a server offers only to clients that accept requests, as
+// Goblin does and Inspector's command line does not.
 var forCapable = regexp.MustCompile(`elicitation|sampling|roots`)
 
 func TestInteropInspectorSeesTheSameThroughGoblin(t *testing.T) {
@@ -478,7 +478,7 @@ func TestInteropInspectorSeesTheSameThroughGoblin(t *testing.T) {
 		direct[server] = i.survey(server, same, same)
 	}
 	require.NotEmpty(t, direct["everything"].Resources)
-	for _, way := range []string{"bridged", "http"} { // alone it starts each server for each question
+	for _, way := range []string{"bridged", "http"} { // alone it starts each server for each request
 		t.Run(way, func(t *testing.T) {
 			w := e2e.NewWorld(t)
 			for server, command := range n.commands(filepath.Join(w.Dir, "memory.jsonl")) {

@@ -1,8 +1,7 @@
 //go:build interop || conformance
 
-// Package interop compares what programs of others get with and without Goblin:
-// clients and servers from npm, an authorization server among them, SDKs, and the official
-// conformance suite.
+// Package interop compares programs of other projects with and without Goblin: clients
+// and servers from npm, an authorization server, SDKs and the official conformance suite.
 package interop
 
 import (

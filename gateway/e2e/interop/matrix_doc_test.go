@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every two of client, server and front meet in a run, but for the client that
-// knows one transport only.
+// Every two of client, server and front meet in a run, except for the client that knows
+// only one transport.
 func TestInteropMatrixRunsArePairwise(t *testing.T) {
 	met := map[string]bool{}
 	for _, r := range matrixRuns() {
@@ -93,11 +93,11 @@ func matrixMark(runs []matrixRun, failed map[string]bool, revision, kind, step s
 const matrixIntro = `<!-- Written by TestInteropMatrixOfRevisionsAndBackends; see CONTRIBUTING.md. -->
 # Clients and servers of different revisions
 
-What a client of one revision gets from a server of another through Goblin, as
-seen with the official SDKs on both ends. "yes" is what the same two programs
-give without Goblin where they understand each other. *Legacy* servers speak the
-revisions up to 2025-11-25, *modern* ones 2026-07-28 alone, *dual* ones both.
-A number in brackets is a note below the tables.
+Results of clients and servers of different revisions through Goblin, with the
+official SDKs on both ends. "yes" means the expected result: the one that programs
+get without Goblin if they understand each other. *Legacy* servers speak the
+revisions up to 2025-11-25, *modern* ones only 2026-07-28, *dual* ones both.
+A number in brackets refers to a note below the tables.
 
 `
 
@@ -110,7 +110,7 @@ func matrixDocument(runs []matrixRun, table string) string {
 	for i, e := range matrixExceptions {
 		fmt.Fprintf(&b, "%d. %s: %s. The answer: `%s`\n", i+1, e.step, e.why, e.answer)
 	}
-	b.WriteString("\n## Runs\n\nEach does all of the above in one session.\n\n| client | to Goblin over | server |\n|---|---|---|\n")
+	b.WriteString("\n## Runs\n\nEach run does all steps in one session.\n\n| client | to Goblin over | server |\n|---|---|---|\n")
 	for _, r := range runs {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.client, r.front, r.server)
 	}

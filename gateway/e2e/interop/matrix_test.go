@@ -23,11 +23,11 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The matrix: clients of four revisions in front of six kinds of servers, both
-// ends real SDKs. testdata/matrix holds a client and a server for each SDK; every
-// client does all steps in one session. MATRIX.md is what came of it.
+// The matrix: clients of four revisions in front of six kinds of servers, both ends real
+// SDKs. testdata/matrix holds a client and a server for each SDK. Every client does all
+// steps in one session. MATRIX.md contains the results.
 
-var update = flag.Bool("update", false, "write MATRIX.md anew")
+var update = flag.Bool("update", false, "write MATRIX.md")
 
 // peer is a client or a server of the matrix.
 type peer struct {
@@ -46,7 +46,7 @@ const (
 	goes = "Go SDK 1.8"
 )
 
-// Clients of one revision stand so that their places differ in parity, see
+// Clients of one revision are placed so that their indexes differ in parity, see
 // matrixRuns.
 var matrixClients = []peer{
 	{revision: "2024-11-05", sdk: "TypeScript SDK 1.9", way: "stdio", args: []string{"client-v1.mjs", "sdk-2024-11-05"}},
@@ -87,9 +87,9 @@ func (r matrixRun) String() string {
 	return fmt.Sprintf("%s over %s to %s", r.client, r.front, r.server)
 }
 
-// matrixRuns are each client with each kind of server. Which server of a kind,
-// and over which front, changes from run to run so that every two of client,
-// server and front meet at least once.
+// matrixRuns returns a run of each client with each kind of server. The server of a kind
+// and the front change from run to run. So every two of client, server and front meet at
+// least once.
 func matrixRuns() (runs []matrixRun) {
 	for i, client := range matrixClients {
 		for j, kind := range matrixKinds {
@@ -104,7 +104,7 @@ func matrixRuns() (runs []matrixRun) {
 	return runs
 }
 
-// What each step sees through Goblin, which calls the server m.
+// The result of each step through Goblin, which calls the server m.
 var matrixSteps = []struct{ step, saw string }{
 	{"list", `{"tools": ["m_both", "m_cancelled", "m_change", "m_echo", "m_elicit", "m_era", "m_log", "m_progress", "m_roots", "m_sample", "m_touch", "m_wait"],
 		"prompts": ["m/ask", "m/greet"], "resources": ["goblin://servers", "mcp://m/matrix://asking", "mcp://m/matrix://text", "mcp://m/matrix://watched"], "templates": ["mcp://m/matrix://item/{id}"]}`},
@@ -124,8 +124,8 @@ var matrixSteps = []struct{ step, saw string }{
 	{"era", ""}, // of the server, see eraOf
 }
 
-// eraOf is the era in which a server is to be spoken to: that of the client
-// where the server speaks it.
+// eraOf returns the era in which Goblin should speak to a server: the client's era if the
+// server speaks it.
 func eraOf(r matrixRun) string {
 	kind, _, _ := strings.Cut(r.server.kind, " ")
 	switch {
@@ -137,8 +137,8 @@ func eraOf(r matrixRun) string {
 	return "legacy"
 }
 
-// spokenIn is the era in which a server is spoken to, which is not that of the
-// client where the server does not tell that it speaks it.
+// spokenIn returns the era in which Goblin speaks to a server. It differs from the
+// client's if the server doesn't declare that era.
 func spokenIn(r matrixRun) string {
 	if r.server.kind == "dual HTTP" && r.server.sdk == ts2 {
 		return "modern"
@@ -146,7 +146,7 @@ func spokenIn(r matrixRun) string {
 	return eraOf(r)
 }
 
-// wants is what a step of a run sees, and whether that is an exception.
+// wants returns the expected result of a run's step, and whether that is an exception.
 func (r matrixRun) wants(step int) (saw string, exception bool) {
 	s := matrixSteps[step]
 	if n := exceptionOf(r, s.step); n >= 0 {
@@ -158,7 +158,7 @@ func (r matrixRun) wants(step int) (saw string, exception bool) {
 	return s.saw, false
 }
 
-// matrixException is a cell that gives another answer, and why.
+// matrixException is a cell with another answer, and the reason.
 type matrixException struct {
 	step   string
 	in     func(matrixRun) bool
@@ -167,16 +167,16 @@ type matrixException struct {
 	direct bool // without Goblin too
 }
 
-// elicitationUnknown are the runs of clients of the revision that had no
-// elicitation, with servers of an SDK that are spoken to in an era.
+// elicitationUnknown selects the runs of clients whose revision has no elicitation. The
+// servers have the given SDK and are spoken to in the given era.
 func elicitationUnknown(sdk, era string) func(matrixRun) bool {
 	return func(r matrixRun) bool {
 		return r.client.revision < "2025-06-18" && r.server.sdk == sdk && spokenIn(r) == era
 	}
 }
 
-// unreadableRoots are the questions for roots that servers of the TypeScript
-// SDK put to clients of the Go SDK in the revision of both.
+// unreadableRoots is the exception for roots requests from servers of the TypeScript SDK
+// to clients of the Go SDK in their common revision.
 func unreadableRoots(step, method string) matrixException {
 	return matrixException{
 		step: step,
@@ -184,38 +184,38 @@ func unreadableRoots(step, method string) matrixException {
 			return r.client.sdk == goes && r.client.revision >= e2e.ModernRevision && r.server.sdk == ts2 && spokenIn(r) == "modern"
 		},
 		answer: fmt.Sprintf(`{"error": {"code": 0, "message": "calling \"%s\": unexpected end of JSON input"}}`, method),
-		why:    "the " + goes + " cannot read the question for roots of the " + ts2 + ", which has no params; it is the same without Goblin",
+		why:    "the " + goes + " cannot parse a roots request without params. The " + ts2 + " sends one, also without Goblin",
 		direct: true,
 	}
 }
 
-const noElicitation = "elicitation came with 2025-06-18, so this client cannot be asked; "
+const noElicitation = "this client's revision has no elicitation, which was added in 2025-06-18. "
 
 var matrixExceptions = []matrixException{
 	{
 		step: "elicitation", in: elicitationUnknown(ts1, "legacy"),
 		answer: `{"text": "MCP error -32602: the client that made the call did not declare elicitation (an error)", "asked": null}`,
-		why:    noElicitation + "the server gets the error -32602, of which its " + ts1 + " makes a result",
+		why:    noElicitation + "The server gets error -32602, which its " + ts1 + " returns as a result",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(ts2, "legacy"),
 		answer: `{"text": "Fulfilling input required by 'tools/call' failed: the client that made the call did not declare elicitation (an error)", "asked": null}`,
-		why:    noElicitation + "the server gets the error -32602, of which its " + ts2 + " makes a result",
+		why:    noElicitation + "The server gets error -32602, which its " + ts2 + " returns as a result",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(goes, "legacy"),
 		answer: `{"text": "calling \"elicitation/create\": the client that made the call did not declare elicitation (an error)", "asked": null}`,
-		why:    noElicitation + "the server gets the error -32602, of which its " + goes + " makes a result",
+		why:    noElicitation + "The server gets error -32602, which its " + goes + " returns as a result",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(ts2, "modern"),
 		answer: `{"error": {"code": -32603, "message": "server \"m\" needs capabilities that the client did not declare: elicitation (Cannot request input 'question' (elicitation/create): the request's client capabilities do not declare the required capability)"}}`,
-		why:    noElicitation + "the server, with its " + ts2 + ", refuses the call with -32021, which the client does not know",
+		why:    noElicitation + "The server, with its " + ts2 + ", refuses the call with -32021, which the client does not know",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(goes, "modern"),
 		answer: `{"error": {"code": -32603, "message": "server \"m\" needs elicitation for this call (elicitation/create): the client that made the call did not declare elicitation"}}`,
-		why:    noElicitation + "the server, with its " + goes + ", asks nevertheless, and Goblin ends the call",
+		why:    noElicitation + "The server, with its " + goes + ", sends the request nevertheless, and Goblin fails the call",
 	},
 	unreadableRoots("roots", "tools/call"),
 	unreadableRoots("several questions", "tools/call"),
@@ -223,7 +223,7 @@ var matrixExceptions = []matrixException{
 	{
 		step: "era", in: func(r matrixRun) bool { return spokenIn(r) != eraOf(r) },
 		answer: `{"text": "modern"}`,
-		why:    "servers of the " + ts2 + " say that they speak 2026-07-28 alone (server/discover), which is believed over HTTP",
+		why:    "servers of the " + ts2 + " declare only 2026-07-28 (server/discover), and Goblin believes that over HTTP",
 	},
 }
 
@@ -231,7 +231,7 @@ func exceptionOf(r matrixRun, step string) int {
 	return slices.IndexFunc(matrixExceptions, func(e matrixException) bool { return e.step == step && e.in(r) })
 }
 
-// matrixPrograms are the SDKs' programs, ready to be run.
+// matrixPrograms are the SDKs' programs, ready to run.
 type matrixPrograms struct {
 	node    string
 	scripts string // folder
@@ -259,7 +259,7 @@ func newMatrixPrograms(t *testing.T) *matrixPrograms {
 	return p
 }
 
-// command is a program and its arguments.
+// command returns a program and its arguments.
 func (p *matrixPrograms) command(args []string) []string {
 	if strings.HasSuffix(args[0], ".mjs") {
 		return append([]string{p.node, filepath.Join(p.scripts, args[0])}, args[1:]...)
@@ -267,7 +267,7 @@ func (p *matrixPrograms) command(args []string) []string {
 	return append([]string{p.golang}, args...)
 }
 
-// serve starts a server over HTTP and gives its URL.
+// serve starts a server over HTTP and returns its URL.
 func (p *matrixPrograms) serve(t *testing.T, args []string, env []string) string {
 	t.Helper()
 	line := p.command(args)
@@ -285,7 +285,7 @@ func (p *matrixPrograms) serve(t *testing.T, args []string, env []string) string
 	return strings.TrimSpace(url)
 }
 
-// use runs a client to its end and gives what it saw by step.
+// use runs a client until it exits and returns its results by step.
 func (p *matrixPrograms) use(t *testing.T, c peer, transport e2e.Obj, prefix bool) map[string]json.RawMessage {
 	t.Helper()
 	spec := e2e.Obj{"revision": c.revision, "transport": transport, "tool": "", "prompt": "", "uri": ""}
@@ -304,7 +304,7 @@ func (p *matrixPrograms) use(t *testing.T, c peer, transport e2e.Obj, prefix boo
 	cmd := exec.CommandContext(ctx, line[0], append(line[1:], file)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = e2e.Patience // Goblin, its child, may still be ending
+	cmd.WaitDelay = e2e.Patience // Goblin, its child, may still be exiting
 	require.NoError(t, cmd.Run(), "%s%s", stdout.String(), stderr.String())
 	saw := map[string]json.RawMessage{}
 	for line := range strings.Lines(stdout.String()) {
@@ -385,8 +385,8 @@ func TestInteropMatrixOfRevisionsAndBackends(t *testing.T) {
 	require.Equal(t, matrixDocument(runs, table), string(doc), "run again with -update")
 }
 
-// The same programs without Goblin between them, where they understand each
-// other: what the matrix wants of Goblin is what they give.
+// The same programs without Goblin, if they understand each other. Their results are what
+// the matrix expects of Goblin.
 func TestInteropMatrixProgramsAgreeWithoutGoblin(t *testing.T) {
 	p := newMatrixPrograms(t)
 	plain := strings.NewReplacer(`"goblin://servers", `, "", `"m_`, `"`, `"m/`, `"`, `"mcp://m/`, `"`)

@@ -17,9 +17,9 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// packages are what the comparisons use, at exact versions. Node comes from
-// npm too: Inspector and the conformance suite need version 22. Two older SDKs,
-// under names of their own, ask for the revision in their name.
+// packages are the packages of the comparisons, at exact versions. Node comes from npm
+// too: Inspector and the conformance suite need version 22. Two older SDKs have aliases,
+// and request the revision in their name.
 var packages = map[string]string{
 	"node": "22.23.3",
 	"@modelcontextprotocol/server-everything": "2026.8.31",
@@ -41,8 +41,8 @@ var packages = map[string]string{
 	"@modelcontextprotocol/server-system-monitor":   "2.0.3",
 }
 
-// npm installs what is missing into the user's cache folder and gives the
-// folder that holds node_modules.
+// npm installs missing packages into the user's cache folder and returns the folder that
+// holds node_modules.
 func npm(t *testing.T) string {
 	t.Helper()
 	dir := cacheDir(t)
@@ -58,7 +58,7 @@ func npm(t *testing.T) string {
 	for name, version := range packages {
 		args = append(args, name+"@"+version)
 		text, err := os.ReadFile(filepath.Join(dir, "node_modules", filepath.FromSlash(name), "package.json"))
-		// The version of an alias stands behind another package's name.
+		// The version of an alias follows another package's name.
 		_, alias, _ := strings.Cut(strings.TrimPrefix(version, "npm:@"), "@")
 		missing = missing || err != nil || e2e.Str(json.RawMessage(text), "version") != cmp.Or(alias, version)
 	}
