@@ -58,9 +58,9 @@ func (x Combination) Backend(w *World, script Obj, conf ...Obj) *Backend {
 }
 
 // Client connects a client that answers requests by reply after the duration takes.
-func (x Combination) Client(w *World, caps Obj, takes time.Duration, reply func(method string, params json.RawMessage) any) *human {
+func (x Combination) Client(w *World, caps Obj, takes time.Duration, reply func(method string, params json.RawMessage) any) *interactiveClient {
 	w.T.Helper()
-	h := &human{x: x, takes: takes, Reply: reply}
+	h := &interactiveClient{x: x, takes: takes, Reply: reply}
 	switch {
 	case x.front == "stdio":
 		h.Client = w.Pipe("stdio", "--standalone")
@@ -87,7 +87,7 @@ func (x Combination) Client(w *World, caps Obj, takes time.Duration, reply func(
 }
 
 // interactiveClient is a client that simulates its user.
-type human struct {
+type interactiveClient struct {
 	*Client
 	x     Combination
 	takes time.Duration
@@ -98,7 +98,7 @@ type human struct {
 
 // Call sends a request and answers the server's requests as the client's era requires,
 // until there is a result.
-func (h *human) Call(method string, params Obj) Message {
+func (h *interactiveClient) Call(method string, params Obj) Message {
 	h.T.Helper()
 	for {
 		m := h.Request(method, params)

@@ -117,7 +117,7 @@ func (s daemonStatus) Count(transport string) (n int) {
 	return n
 }
 
-func (w *World) WaitScreens(n int) {
+func (w *World) WaitUIs(n int) {
 	w.T.Helper()
-	Eventually(w.T, fmt.Sprintf("%d screens", n), func() bool { return w.Status().Count("screen") == n })
+	Eventually(w.T, fmt.Sprintf("%d UIs", n), func() bool { return w.Status().Count("screen") == n })
 }

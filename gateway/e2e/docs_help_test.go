@@ -19,8 +19,8 @@ var hiddenCommands = []string{"daemon", "demo-server", "end-children"}
 // commandLine is a line of help that names a command.
 var commandLine = regexp.MustCompile(`^  ([a-z-]+) {2,}\S`)
 
-// commands returns the path of each command without commands of its own, such as "tools
-// off", and the help of each command by its path.
+// commands returns the path of each command without subcommands, such as "tools off". It
+// also returns each command's help by its path.
 func commands(t *testing.T, w *e2e.World) (leaves []string, help map[string]string) {
 	help = make(map[string]string)
 	var walk func(path string)
@@ -65,7 +65,7 @@ func TestHelpOfEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// Commands in the text of documents exist, and take the flags that stand behind them.
+// Commands in the text of documents exist, and accept the flags that follow them.
 func TestCommandsOfTheDocsExist(t *testing.T) {
 	t.Parallel()
 	_, help := commands(t, e2e.NewWorld(t))
@@ -104,7 +104,7 @@ func TestCommandsOfTheDocsExist(t *testing.T) {
 	require.Greater(t, checked, 100)
 }
 
-// A command that takes --config reads that file, or writes it.
+// A command that accepts --config reads or writes that file.
 func TestCommandsThatIgnoreTheConfigDoNotTakeIt(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -132,7 +132,7 @@ func TestCommandsThatIgnoreTheConfigDoNotTakeIt(t *testing.T) {
 			require.Contains(t, out.Stderr, "reads no config; omit --config", path)
 			continue
 		}
-		if path == "secret set" { // names the servers of the config that use the secret
+		if path == "secret set" { // lists the servers of the config that use the secret
 			continue
 		}
 		require.Contains(t, out.Stdout+out.Stderr, "its-name.yaml", path)

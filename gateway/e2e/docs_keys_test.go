@@ -37,7 +37,7 @@ func TestKeysOfTheReadmeWorkAsTyped(t *testing.T) {
 	}
 }
 
-// effects are what the screen shows after the keys that the README tells to try.
+// effects are the UI's texts after the keys that the README suggests.
 var effects = map[string][]string{
 	"4 j s Enter":              {"on, held by you", "Date and time in UTC"},
 	"2 / count Enter c Ctrl-S": {"X cancels"},

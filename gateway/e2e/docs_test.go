@@ -21,7 +21,7 @@ import (
 
 const root = "../.."
 
-// examples are the documents whose examples run here; meta has tests of its own.
+// examples are the documents whose examples are tested here; meta has its own tests.
 var examples = []string{"README.md", "gateway/*.md", "gateway/config/README.md", "registry/README.md", "tui/README.md"}
 
 // block is an example of a document.
@@ -59,8 +59,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// demo is a world without a config, in which the shell finds Goblin. What would
-// install something, or download it, is played.
+// demo returns a world without a config, in which the shell finds Goblin. Fake programs
+// replace the ones that download or install something.
 func demo(t *testing.T) *e2e.World {
 	w := e2e.NewWorld(t)
 	w.Written, w.Config = true, ""
@@ -101,7 +101,7 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 			case "lua":
 				out := w.RunInput(b.text, "lua", "-")
 				require.Zero(t, out.Code, out.Stderr)
-			case "text": // tui draws the picture, and the other one is a drawing
+			case "text": // tui draws this picture, and the other one is a drawing
 				require.Regexp(t, `^(gateway/)?README\.md:`, b.where)
 			default:
 				t.Fatalf("nobody runs an example in %q", b.language)
@@ -110,7 +110,7 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 	}
 }
 
-// besideDaemon is a world with a daemon of the demo, all of whose servers are up.
+// besideDaemon returns a world with a daemon of the demo whose servers are all running.
 func besideDaemon(t *testing.T) *e2e.World {
 	w := demo(t)
 	port := e2e.FreePort(t)
@@ -126,7 +126,7 @@ func besideDaemon(t *testing.T) *e2e.World {
 	return w
 }
 
-// isConfig has Goblin read a config.
+// isConfig checks that Goblin accepts a config.
 func isConfig(t *testing.T, w *e2e.World, text string) {
 	t.Helper()
 	file := filepath.Join(w.Dir, "example.yaml")
@@ -136,7 +136,7 @@ func isConfig(t *testing.T, w *e2e.World, text string) {
 	require.Empty(t, out.Stderr, "no warnings")
 }
 
-// isClientConfig does what a client would do with an entry of its config.
+// isClientConfig runs an entry of a client's config as the client would.
 func isClientConfig(t *testing.T, w *e2e.World, text string) {
 	t.Helper()
 	var file map[string]struct {
@@ -159,8 +159,8 @@ func isClientConfig(t *testing.T, w *e2e.World, text string) {
 	}
 }
 
-// link matches what a document leads to besides other sites, as it is written: in Markdown, or
-// in HTML for pictures.
+// link matches a document's links within the project, as written: in Markdown, or in HTML
+// for pictures.
 var link = regexp.MustCompile(`(?:\]\(|(?:src|srcset|href)=")([^)"\s:]+)[)"]`)
 
 func TestLinksOfTheDocsLead(t *testing.T) {
@@ -181,7 +181,7 @@ func TestLinksOfTheDocsLead(t *testing.T) {
 	}
 }
 
-// prose is a document without its examples.
+// prose returns a document without its examples.
 func prose(text string) string {
 	return regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`").ReplaceAllString(text, "")
 }
@@ -194,7 +194,7 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// documents are all of the project, by their paths from its root.
+// documents returns the paths of all documents, relative to the project's root.
 func documents(t *testing.T) (all []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -211,7 +211,7 @@ func documents(t *testing.T) (all []string) {
 	return all
 }
 
-// What is read of a release leads to nothing that the release has not.
+// Documents in a release only link to files of the release.
 func TestArchivesHoldWhatTheirDocsLeadTo(t *testing.T) {
 	t.Parallel()
 	var held []string
@@ -242,7 +242,7 @@ func TestArchivesHoldWhatTheirDocsLeadTo(t *testing.T) {
 	}
 }
 
-// The README has room for what a newcomer needs.
+// The README only contains what new users need.
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	require.LessOrEqual(t, strings.Count(read(t, root+"/README.md"), "\n"), 150)

@@ -33,7 +33,7 @@ func WriteProgram(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // it is to be run
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // tests run it
 }
 
 // Racing reports whether the binary has the race detector, which takes much more time and

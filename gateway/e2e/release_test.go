@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// version is that of what is in dist.
+// version returns the version of the release in dist.
 func version(t *testing.T) string {
 	t.Helper()
 	var about struct{ Version string }
@@ -43,7 +43,7 @@ func readBytes(t *testing.T, file string) []byte {
 	return text
 }
 
-// one is the only file that a pattern fits.
+// one returns the only file that matches a pattern.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, pattern))
@@ -117,7 +117,7 @@ func TestRelease_TheDebianPackageIsInstalledAndLeavesNothing(t *testing.T) {
 	command(t, "dpkg", "-r", "goblin")
 	for _, file := range held {
 		if !strings.Contains(filepath.Base(file), "goblin") {
-			continue // a folder that others share
+			continue // a shared folder
 		}
 		require.NoFileExists(t, file)
 		require.NoDirExists(t, file)
@@ -215,7 +215,7 @@ func TestRelease_ManifestsNameTheArchives(t *testing.T) {
 	}
 }
 
-// Without a daemon no image is built: what its steps need is looked at.
+// Without a container daemon no image is built; the test checks the inputs of its steps.
 func TestRelease_TheImageFindsWhatItsStepsNeed(t *testing.T) {
 	text := strings.ReplaceAll(string(readBytes(t, filepath.Join(root, "gateway/deploy/Dockerfile"))), "\\\n", "")
 	require.Regexp(t, `(?m)^FROM .* AS goblin$`, text)

@@ -12,12 +12,12 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// There are clients that fetch all pages of a list again for each notice.
+// Some clients fetch all pages of a list again for each notification.
 func TestChangesOfListsAreToldASecondApart(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	var servers []*e2e.Backend
-	for _, i := range e2e.Variants(3, 0, 1, 2, 3, 4, 5, 6, 7) { // each is asked for its list ever more seldom
+	for _, i := range e2e.Variants(3, 0, 1, 2, 3, 4, 5, 6, 7) { // Goblin fetches each one's list less and less often
 		servers = append(servers, w.Backend(fmt.Sprintf("s%d", i), e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "capabilities": e2e.Obj{"tools": e2e.Obj{"listChanged": true}}}))
 	}
 	c := w.Standalone()

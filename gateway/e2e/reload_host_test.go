@@ -71,10 +71,10 @@ func TestADaemonWhoseConfigWasRemovedIsFound(t *testing.T) {
 	e2e.Eventually(t, "the notice", func() bool { return strings.Contains(w.Succeeds("status"), "config not reloaded: ") })
 	w.Succeeds("restart", "b")
 	b.WaitStarts(2)
-	w.Env = []string{"GOBLIN_CONFIG="} // it stood where it is looked for
+	w.Env = []string{"GOBLIN_CONFIG="} // it was at the default path
 	require.Equal(t, pid, w.Status().PID)
 
-	// One of another environment makes two.
+	// Another environment makes two of them.
 	require.NoError(t, os.WriteFile(w.Config, good, 0o600))
 	w.Env = []string{"FIRST=2"}
 	second := w.Bridged()

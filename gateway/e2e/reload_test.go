@@ -195,7 +195,7 @@ func TestUnderNohupASIGHUPMakesADaemonReadItsConfigAndEndsNothing(t *testing.T) 
 			b := w.Backend("b", e2e.Filesystem())
 			w.Write()
 			p := w.Execute("/bin/sh", func(cmd *exec.Cmd) {
-				in, err := cmd.StdinPipe() // open until the test has ended
+				in, err := cmd.StdinPipe() // open until the test is over
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = in.Close() })
 			}, append([]string{"-c", `trap '' HUP; exec "$@"`, "sh", e2e.Goblin}, args...)...)

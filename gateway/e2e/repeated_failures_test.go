@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What somebody needs who looks after a daemon that has run for weeks.
+// Information for the operator of a daemon that has run for weeks.
 
 func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
 	t.Parallel()

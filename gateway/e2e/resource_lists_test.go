@@ -113,7 +113,7 @@ func TestR3_18_NoticeWithoutAChangeReachesNoClient(t *testing.T) {
 	fs.WaitReceived("resources/list", 2)
 	fs.Add("tools", e2e.Tool("new"))
 	fs.ListChanged("tools")
-	c.WaitListed("tools", "filesystem_new", true) // later than a notice of the first would be
+	c.WaitListed("tools", "filesystem_new", true) // later than a notification of the first would be
 	require.Empty(t, c.NotesOf("notifications/resources/list_changed"))
 }
 
@@ -230,7 +230,7 @@ func TestR1_11_OneFailingServerDoesNotBreakTheLists(t *testing.T) {
 	require.Equal(t, "filesystem "+e2e.AppLog, c.ReadText(e2e.In("filesystem", e2e.AppLog)))
 }
 
-// Servers have no notice for other skills: those that may be old are fetched again.
+// Servers have no notification for changed skills, so old lists are fetched again.
 func TestSkillsAreFetchedAgainWhenTheyAreOld(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

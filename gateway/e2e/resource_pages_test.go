@@ -69,7 +69,7 @@ func TestR3_16_ClientPagination(t *testing.T) {
 		require.Equal(t, -32602, c.Fault(e2e.ListMethod(kind), e2e.Obj{"cursor": "garbage"}).Code, kind)
 	}
 
-	// An entry that comes in between moves nothing that was to come.
+	// An entry that is inserted meanwhile doesn't shift the following pages.
 	first := c.Ok("tools/list", nil)
 	b.Add("tools", e2e.Tool("aa"))
 	b.Add("tools", e2e.Tool("cc"))

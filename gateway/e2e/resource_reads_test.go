@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What is read of two servers of which nobody wants more than that: they share a world.
+// Reads from two servers that share a world, because these tests don't change it.
 func TestR3_01_R3_11_R3_13_R3_19_ResourcesAreReadFromTheirServers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

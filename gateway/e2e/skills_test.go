@@ -22,7 +22,7 @@ func skill(folder, name string, files ...string) e2e.Obj {
 	}
 }
 
-// listedSkills are the URIs of all pages.
+// listedSkills returns the URIs and entries of all pages.
 func listedSkills(t *testing.T, c *e2e.Client) (uris []string, entries []json.RawMessage, last json.RawMessage) {
 	t.Helper()
 	params := e2e.Obj{}
@@ -83,7 +83,7 @@ func TestSkillsOfAllServersAreServed(t *testing.T) {
 			require.JSONEq(t, string(entries[i]), string(e2e.At(c.Ok("skills/get", e2e.Obj{"uri": uri}), "skill")), uri)
 			c.ReadText(uri)
 		}
-		// Other spellings, and a file that is listed as no resource.
+		// Other spellings, and a file that is not listed as a resource.
 		require.Equal(t, "skill://one/git/SKILL.md", e2e.Str(c.Ok("skills/get", e2e.Obj{"uri": "mcp://one/skill://git/SKILL.md"}), "skill", "uri"))
 		require.Equal(t, "skill://one/acme/refunds/SKILL.md", e2e.Str(c.Ok("skills/get", e2e.Obj{"uri": "skill://acme/refunds/SKILL.md"}), "skill", "uri"))
 		require.Equal(t, "one skill://git/docs/A.md", c.ReadText("skill://one/git/docs/A.md"))

@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// Goblin's own tools are about skills once there are some, and pins hold for those too.
+// Goblin's own tools cover skills once there are some, and pins apply to those too.
 func TestSkillsAreFoundAndPinned(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

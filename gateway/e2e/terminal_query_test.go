@@ -33,7 +33,7 @@ func TestCommandsDoNotQueryTheTerminal(t *testing.T) {
 	require.NotContains(t, string(written), "\x1b")
 }
 
-// TERM is changed while the process starts. Programs that it starts get the value of the user.
+// TERM is changed while the process starts. Its child processes get the user's value.
 func TestProgramsGetTheTerminalOfTheUser(t *testing.T) {
 	t.Parallel()
 	for name, term := range map[string][]string{"set": {"TERM=foot"}, "empty": {"TERM="}, "unset": nil} {

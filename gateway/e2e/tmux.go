@@ -48,7 +48,7 @@ set -g remain-on-exit on
 func (w *World) Pane(width, height int) *Pane {
 	w.T.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		w.T.Skip("tmux is not installed; the tests of the real screen need it")
+		w.T.Skip("tmux is not installed; tests of the UI need it")
 	}
 	w.Write()
 	conf := filepath.Join(w.Dir, "tmux.conf")
@@ -179,8 +179,8 @@ func (p *Pane) Shows(texts ...string) string {
 	})
 }
 
-// bare matches an empty prompt at the end of a screen. Prompts are numbered, because a
-// used one looks empty until the command is echoed.
+// bare matches an empty prompt at the end of the terminal's text. Prompts are numbered,
+// because a used one looks empty until the command is echoed.
 var bare = regexp.MustCompile(`(?:^|\n)(ready \d+>)[\n ]*$`)
 
 // Resources opens the Resources pane once a server is up, and waits for texts in it.

@@ -131,7 +131,7 @@ func (p program) desk(t *testing.T) (*e2e.World, *e2e.Backend, []e2e.Obj) {
 	return w, desk, tools
 }
 
-// This is why models are asked for keywords other than the user's words.
+// The test justifies why models are asked for keywords other than the user's words.
 func TestAgentsNeedOtherWordsThanUsers(t *testing.T) {
 	t.Parallel()
 	w, _, _ := program{}.desk(t)

@@ -33,7 +33,7 @@ func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
 			if owner {
 				c = w.Bridged()
 			}
-			w.WaitScreens(1)
+			w.WaitUIs(1)
 			for range 300 { // each changes the UI
 				require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
 			}
@@ -68,12 +68,12 @@ func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
 			b.WaitStarts(1)
 			e2e.Eventually(t, "a screen", func() bool { return settings() != before })
 			w.AllowDaemon = true
-			w.WaitScreens(1)
+			w.WaitUIs(1)
 			// Each size causes a new frame that is not read: the terminal buffers only a
 			// few.
 			for i := range 12 {
 				require.NoError(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 200, Row: uint16(60 + i)}))
-				w.WaitScreens(1)
+				w.WaitUIs(1)
 			}
 			p.Signal(syscall.SIGTERM)
 			for again := time.NewTicker(100 * time.Millisecond); ; { // two at the same moment count once

@@ -106,7 +106,7 @@ func beClient(program, url string) error {
 	d := &driver{out: json.NewEncoder(in), in: bufio.NewScanner(out)}
 	d.in.Buffer(nil, 16<<20)
 	err = d.use()
-	in.Close()                           //nolint:errcheck // it ends the program
+	in.Close()                           //nolint:errcheck // the program exits
 	_, _ = io.Copy(io.Discard, d.rest()) // so that it can
 	if ended := cmd.Wait(); err == nil {
 		err = ended

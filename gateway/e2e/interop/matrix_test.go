@@ -385,8 +385,8 @@ func TestInteropMatrixOfRevisionsAndBackends(t *testing.T) {
 	require.Equal(t, matrixDocument(runs, table), string(doc), "run again with -update")
 }
 
-// The same programs without Goblin, if they understand each other. Their results are what
-// the matrix expects of Goblin.
+// The same programs without Goblin, if they understand each other. The matrix expects the
+// same results with Goblin.
 func TestInteropMatrixProgramsAgreeWithoutGoblin(t *testing.T) {
 	p := newMatrixPrograms(t)
 	plain := strings.NewReplacer(`"goblin://servers", `, "", `"m_`, `"`, `"m/`, `"`, `"mcp://m/`, `"`)

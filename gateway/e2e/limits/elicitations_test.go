@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A client hears that its user is done, whatever other servers ask of others.
+// A client learns that its user has finished, regardless of other servers' requests.
 func TestNoServerTakesTheElicitationsOfAnother(t *testing.T) {
 	t.Parallel()
 	const complete = "notifications/elicitation/complete"
@@ -28,7 +28,7 @@ func TestNoServerTakesTheElicitationsOfAnother(t *testing.T) {
 	}
 	good := w.Backend("good", logins("g", 1))
 	var loud []*e2e.Backend
-	for i := range 9 { // more than there is room for together
+	for i := range 9 { // more than fit together
 		loud = append(loud, w.Backend(fmt.Sprintf("loud%d", i), logins("l", 1_100)))
 	}
 	c, other := w.Join(), w.Join()

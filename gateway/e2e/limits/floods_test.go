@@ -18,7 +18,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What a party may cause in the log: so many lines at once, and a second.
+// The maximum number of log lines that a server or client may cause, at once and per
+// second.
 const (
 	logBurst = 100
 	logRate  = 10
@@ -26,8 +27,8 @@ const (
 
 var leftOut = regexp.MustCompile(`msg="log lines dropped: too many at once" more=(\d+) (server|session)=(\S+)`)
 
-// logged reads a log: the lines that hold a text, and how many more there were of
-// a party.
+// logged reads a log. It returns the number of lines with a text, and how many more a
+// party had.
 func logged(t *testing.T, path, text, party string) (lines, more int) {
 	t.Helper()
 	all, err := os.ReadFile(path)
@@ -108,19 +109,19 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			s := w.Serve()
 			c := s.Client(true)
 			if row.party == "session" {
-				c = w.BridgeToRunning() // over stdio a client says what it likes
+				c = w.BridgeToRunning() // over stdio a client chooses its name
 			}
 			c.WaitListed("tools", "loud_t", true)
 			began := time.Now()
 			row.do(loud, c)
-			loud.Do(e2e.Do("request", e2e.Obj{"method": "ping"})) // which is answered after all that it said before
+			loud.Do(e2e.Do("request", e2e.Obj{"method": "ping"})) // which is answered after all earlier messages
 			lines := 0
 			e2e.Eventually(t, "the lines that may be logged", func() bool {
 				lines, _ = logged(t, path, row.text, row.party)
 				return lines >= logBurst/2 // other lines about it count, too
 			})
 			require.LessOrEqual(t, lines, logBurst+logRate*int(1+time.Since(began).Seconds()))
-			// Others are logged as ever.
+			// Other servers are logged as usual.
 			calm.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{}}))
 			c.Fault("resources/read", e2e.Obj{"uri": "mcp://calm/x:1"})
 			for _, text := range []string{`ignored" server=calm`, `failed" server=calm`} {

@@ -74,7 +74,7 @@ func TestC20_P07_EndOfAClientThatNeverReads(t *testing.T) {
 			b.WaitReceived("tools/call", 51)
 			row.end(m)
 			m.Ends(e2e.Patience)
-			if row.mode == "bridge" { // the daemon goes on for others
+			if row.mode == "bridge" { // the daemon still serves others
 				b.WaitLive(1)
 				return
 			}

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package limits shows that nobody can make Goblin hold, log or do without
-// bound.
+// Package limits tests that servers and clients can't make Goblin hold, log or do more
+// than its limits.
 package limits
 
 import (

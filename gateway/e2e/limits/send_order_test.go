@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A client that does not read what servers say unasked finds its answers before it.
+// A client that doesn't read servers' notifications gets its answers before them.
 func TestAnswersOvertakeLogLines(t *testing.T) {
 	t.Parallel()
 	for mode, args := range map[string][]string{"standalone": {"stdio", "--standalone"}, "bridge": {"stdio"}} {
@@ -36,7 +36,7 @@ func TestAnswersOvertakeLogLines(t *testing.T) {
 			m.Call(3, "calm_t")
 			m.ReadAnswers(3) // with the answer to initialize
 			loud.Do(e2e.Do("notify", e2e.Obj{"n": lines, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "loud $n " + text}}))
-			hasRead := func(b *e2e.Backend, pings int) { // all that b wrote before
+			hasRead := func(b *e2e.Backend, pings int) { // everything that b wrote before
 				b.Do(e2e.Do("request", e2e.Obj{"method": "ping"}))
 				b.WaitEvents("reply", "ping", pings)
 			}
@@ -77,7 +77,7 @@ func TestAnswersOvertakeLogLines(t *testing.T) {
 				}
 			}
 			for id, n := range before {
-				// What pipes and sockets hold, and what was on its way into them.
+				// Subtracts what pipes and sockets buffer.
 				require.Less(t, n, lines/3, "before the answer to %s: %v", id, before)
 			}
 			for seen < lines {

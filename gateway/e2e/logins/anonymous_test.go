@@ -14,8 +14,8 @@ import (
 
 const token = "t0ken-of-the-test"
 
-// Any user of this machine may be a client over HTTP without a token, and could log Goblin
-// in with an account of their own. Such a client gets the command instead of the page.
+// Without a token, any user of this machine may be a client over HTTP. They could log
+// Goblin in with their own account. Such a client gets the command instead of the page.
 func TestClientsOverHTTPWithoutATokenGetNoLoginPage(t *testing.T) {
 	t.Parallel()
 	r, w := newRealm(t), e2e.NewWorld(t)

@@ -22,7 +22,7 @@ import (
 
 const metadataPath = "/.well-known/oauth-authorization-server"
 
-// trap is where nothing must be sent.
+// trap is a server that must not receive secrets.
 type trap struct {
 	server *httptest.Server
 	hits   atomic.Int64
@@ -35,7 +35,7 @@ func newTrap(t *testing.T) *trap {
 	return p
 }
 
-// answers makes an endpoint of the realm answer always the same.
+// answers makes an endpoint of the realm always send the same answer.
 func answers(path string, status int, kind, text string) func(*realm) {
 	return func(r *realm) {
 		r.odd = map[string]http.HandlerFunc{path: func(w http.ResponseWriter, _ *http.Request) {
@@ -46,7 +46,8 @@ func answers(path string, status int, kind, text string) func(*realm) {
 	}
 }
 
-// redirects makes an endpoint of the realm send the client elsewhere, "" for itself.
+// redirects makes an endpoint of the realm redirect the client, or to itself if to
+// returns "".
 func redirects(path string, status int, to func() string) func(*realm) {
 	return func(r *realm) {
 		r.odd = map[string]http.HandlerFunc{path: func(w http.ResponseWriter, req *http.Request) {
@@ -67,8 +68,8 @@ func comesBack(change func(url.Values)) func(*realm) {
 	return func(r *realm) { r.redirect = change }
 }
 
-// What an authorization server, a stranger or the user can do to a login, and what is
-// said then. Nothing of it touches other servers, and the way out works.
+// Attacks on a login by an authorization server, a stranger or the user, and the
+// resulting messages. Other servers are not affected, and the suggested fix works.
 func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 	t.Parallel()
 	const html = "<html>out of order</html>"
@@ -167,8 +168,8 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 	c.WaitListed("tools", "shop_buy", true)
 }
 
-// spilled is all that is written in a world, but for its config and its logins, and what
-// can be seen of its processes from outside.
+// spilled returns everything written in a world, except its config and logins. It adds
+// what other users can see of its processes.
 func spilled(t *testing.T, w *e2e.World) string {
 	t.Helper()
 	var all strings.Builder
@@ -193,7 +194,7 @@ func spilled(t *testing.T, w *e2e.World) string {
 	return all.String()
 }
 
-// Nothing that Goblin writes, and no process that it starts, holds a secret.
+// No file that Goblin writes and no process that it starts contains a secret.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
@@ -213,7 +214,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		told += out.Stdout + out.Stderr
 	}
 	told += r.succeeds(w, r.visit)
-	r.set(func() { // it repeats what it was sent
+	r.set(func() { // it repeats what it received
 		clear(r.access)
 		r.odd = map[string]http.HandlerFunc{"/token": func(w http.ResponseWriter, req *http.Request) {
 			text, _ := io.ReadAll(req.Body)

@@ -18,7 +18,8 @@ import (
 
 const secret = "the-client-secret"
 
-// confidential is protected with a client and its secret in the config, and no issuer.
+// confidential is like protected, with a client and its secret in the config, and no
+// issuer.
 func confidential(t *testing.T) (*realm, *e2e.World, *e2e.Backend) {
 	t.Helper()
 	r, w, b := protected(t)
@@ -41,7 +42,7 @@ func (r *realm) hostile(b *e2e.Backend) *realm {
 	return evil
 }
 
-// gotNothing checks that no client proved itself and no token was asked for.
+// gotNothing checks that no client authenticated and none requested a token.
 func (r *realm) gotNothing() {
 	r.t.Helper()
 	r.set(func() {
@@ -81,8 +82,8 @@ func oauth(w *e2e.World, b *e2e.Backend, change e2e.Obj) {
 	})
 }
 
-// refusesLogin checks that calls need a login for this reason, and that no token or secret
-// is sent, also after a restart and after the end of the access token.
+// refusesLogin checks that calls need a login for this reason, and that no token or
+// secret is sent. This also holds after a restart and after the access token expired.
 func (r *realm) refusesLogin(w *e2e.World, c *e2e.Client, why string) {
 	r.t.Helper()
 	e2e.Eventually(r.t, "the reload", func() bool {

@@ -21,8 +21,8 @@ var (
 	declines = func(e2e.Message) (any, any) { return e2e.Obj{"action": "decline"}, nil }
 )
 
-// invited checks what a client is asked because of the server shop, and gives the page to
-// open.
+// invited checks the request that a client gets because of the server shop. It returns
+// the page to open.
 func (r *realm) invited(params json.RawMessage) (page string) {
 	r.t.Helper()
 	require.Equal(r.t, "url", e2e.Str(params, "mode"))
@@ -32,7 +32,7 @@ func (r *realm) invited(params json.RawMessage) (page string) {
 	return page
 }
 
-// closed waits until nobody listens for the redirect of a page.
+// closed waits until the listener for a page's redirect is closed.
 func (r *realm) closed(page string) {
 	r.t.Helper()
 	u, err := url.Parse(page)
@@ -48,8 +48,8 @@ func (r *realm) closed(page string) {
 	})
 }
 
-// A call that needs a login asks its client to open the page. It fails if the user does
-// not want to, and is answered when the user has logged in, with others that wait.
+// A call that needs a login asks its client to open the page. It fails if the user
+// declines. After the login it is answered, together with other waiting calls.
 func TestACallThatNeedsALoginAsksForItAndGoesOn(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
@@ -82,8 +82,8 @@ func TestACallThatNeedsALoginAsksForItAndGoesOn(t *testing.T) {
 	r.closed(e2e.Str(ask.Params, "url"))
 }
 
-// demanded is invited for a stateless client, whose call was answered by a demand; it also
-// gives the params that bring an answer.
+// demanded is like invited for a stateless client, whose call got an input request. It
+// also returns the params of the retry.
 func (r *realm) demanded(m e2e.Message, params e2e.Obj) (page string, answered func(action string) e2e.Obj) {
 	r.t.Helper()
 	state, keys := e2e.InputRequests(r.t, m)
@@ -100,8 +100,8 @@ func (r *realm) demanded(m e2e.Message, params e2e.Obj) (page string, answered f
 	}
 }
 
-// Stateless clients are asked by the answers to their calls, whichever comes first, they
-// or their users.
+// Stateless clients are asked in the answers to their calls, whether the client or its
+// user finishes first.
 func TestStatelessClientsAreAskedToLogIn(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 		r := newRealm(t)
@@ -131,7 +131,7 @@ func TestStatelessClientsAreAskedToLogIn(t *testing.T) {
 	})
 }
 
-// The same over HTTP with sessions, and for whatever else needs the server.
+// The same over HTTP with sessions, and for all other requests that need the server.
 func TestPromptsAndResourcesAskForALoginToo(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -211,7 +211,7 @@ func TestClientsThatCannotOpenThePageAreNotAsked(t *testing.T) {
 	}
 }
 
-// A login that ends, and a server that wants more rights, ask in the call that finds out.
+// The call that detects an expired login or missing rights asks for a login.
 func TestARevokedLoginAndMoreRightsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
@@ -244,8 +244,8 @@ func TestARevokedLoginAndMoreRightsAreAskedFor(t *testing.T) {
 	require.Equal(t, 3, r.count("authorization_code"))
 }
 
-// It is the same at servers of any revision, and at those with a connection for each
-// session, in calls of clients of both kinds.
+// The same holds for servers of any revision, and for those with a connection per
+// session, in calls of both kinds of clients.
 func TestServersOfAllKindsAskForALogin(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -320,7 +320,7 @@ func TestScriptsAskForALoginToo(t *testing.T) {
 	require.NotEqual(t, "true", string(e2e.At(m.Result, "isError")), m.Raw)
 }
 
-// One login serves all clients, whoever has made it; questions that are left are
+// One login serves all clients, regardless of which one made it. Open requests are
 // withdrawn.
 func TestOneLoginServesAllClientsThatWait(t *testing.T) {
 	t.Parallel()
@@ -335,7 +335,7 @@ func TestOneLoginServesAllClientsThatWait(t *testing.T) {
 	page := r.invited(ask.Params)
 	require.Equal(t, page, r.invited(second.WaitAsks(1).Params))
 
-	// The user of one declines: the other's login goes on.
+	// One user declines: the other's login is still open.
 	second.Answer(second.WaitAsks(1), declines)
 	require.Equal(t, "LOGIN_REQUIRED", e2e.ParseFailure(t, second.End(two)).Kind())
 	two = second.Begin("tools/call", buy)
@@ -357,7 +357,7 @@ func TestOneLoginServesAllClientsThatWait(t *testing.T) {
 	require.False(t, m.Failed(), m.Raw)
 	r.closed(page)
 
-	// Nobody is asked for a login that was made just now.
+	// Clients get no login request immediately after a login.
 	r.set(func() { clear(r.access); clear(r.refresh) })
 	one = first.Begin("tools/call", buy)
 	first.Answer(first.WaitAsks(3), declines)
@@ -367,8 +367,8 @@ func TestOneLoginServesAllClientsThatWait(t *testing.T) {
 	require.Len(t, second.Asks, 2)
 }
 
-// Who leaves is asked no more, and nobody listens any more; a login that is denied is told
-// of.
+// A client that leaves gets no further requests, and the listener is closed. A denied
+// login is reported.
 func TestALoginThatNobodyWaitsForEnds(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)

@@ -14,14 +14,14 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// idToken is a token that says who its user is.
+// idToken returns a token that names its user.
 func idToken(claims e2e.Obj) string {
 	text, _ := json.Marshal(claims)
 	part := base64.RawURLEncoding.EncodeToString
 	return part([]byte(`{"alg":"none"}`)) + "." + part(text) + "." + part([]byte("signed"))
 }
 
-// login is what status says of the login at the server shop; nil for none.
+// login returns the status of the login at the server shop, or nil if there is none.
 func login(w *e2e.World) e2e.Obj {
 	for _, s := range status(w).Servers {
 		if s.Name == "shop" {
@@ -42,7 +42,7 @@ func status(w *e2e.World) (got struct{ Servers []serverStatus }) {
 	return got
 }
 
-// becomes waits until a client is told that the server shop is in that state.
+// becomes waits until a client sees the server shop in that state.
 func becomes(c *e2e.Client, state string) {
 	c.T.Helper()
 	e2e.Eventually(c.T, state, func() bool {
@@ -55,7 +55,7 @@ func becomes(c *e2e.Client, state string) {
 	})
 }
 
-// The daemon and the lists tell who is logged in and until when, and take up a logout
+// The daemon and the lists show the user of a login and its expiry, and notice a logout
 // without a call.
 func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	becomes(c, "needs login")
 	require.Nil(t, login(w))
 
-	// Without a token to refresh it, a login ends.
+	// A login without a refresh token expires.
 	r.set(func() {
 		r.answer = func(o e2e.Obj) {
 			delete(o, "refresh_token")

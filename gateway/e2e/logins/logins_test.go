@@ -34,8 +34,8 @@ func protected(t *testing.T) (*realm, *e2e.World, *e2e.Backend) {
 	return r, w, b
 }
 
-// A server that needs a login says so, gets one by the command while the daemon runs, and
-// lasts beyond the end of its tokens.
+// A server reports that it needs a login. The command logs in while the daemon runs, and
+// the login outlives its tokens.
 func TestLoginByTheCommandReachesTheRunningDaemon(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
@@ -66,7 +66,7 @@ func TestLoginByTheCommandReachesTheRunningDaemon(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o700), dir.Mode().Perm())
 
-	// All tokens end: one refresh serves all calls that wait for it.
+	// All tokens expire: one refresh serves all waiting calls.
 	r.set(func() {
 		for token := range r.access {
 			r.access[token] = time.Now()
@@ -85,7 +85,7 @@ func TestLoginByTheCommandReachesTheRunningDaemon(t *testing.T) {
 		require.NotRegexp(t, `access-\d|refresh-\d|code-\d`, p.Stderr.String())
 	}
 
-	// The client is kept for the next login, and logging out takes the tokens back.
+	// The client is kept for the next login, and a logout revokes the tokens.
 	out := w.Run("logout", "shop")
 	require.Zero(t, out.Code, out.Stderr)
 	r.set(func() { require.Len(t, r.revoked, 2) })
@@ -97,7 +97,7 @@ func TestLoginByTheCommandReachesTheRunningDaemon(t *testing.T) {
 	require.Equal(t, 1, r.count("register"), "the registered client is known")
 }
 
-// A call that waits for its answer when the login ends is told that, whoever notices first.
+// A call in flight fails when the login expires, regardless of which side notices first.
 func TestCallsUnderWayAreToldOfTheEndOfTheLogin(t *testing.T) {
 	t.Parallel()
 	r, w := newRealm(t), e2e.NewWorld(t)
@@ -123,7 +123,7 @@ func TestLoginIsForRemoteServersThatAreKnown(t *testing.T) {
 
 var buy = e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}}
 
-// loggedIn is a world whose user is logged in to the server shop.
+// loggedIn returns a world whose user is logged in to the server shop.
 func loggedIn(t *testing.T) (*realm, *e2e.World) {
 	t.Helper()
 	r, w, _ := protected(t)
@@ -132,7 +132,7 @@ func loggedIn(t *testing.T) (*realm, *e2e.World) {
 	return r, w
 }
 
-// A client of a machine logs in by itself, when the first call wants it.
+// A client of a machine logs in by itself at the first call that needs it.
 func TestMachinesLogInByThemselves(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
@@ -148,7 +148,8 @@ func TestMachinesLogInByThemselves(t *testing.T) {
 	require.Equal(t, 2, r.count("client_credentials"))
 }
 
-// A call that wants more rights says so, and the next login asks for them with the rest.
+// A call that needs more rights reports it, and the next login requests them with the
+// others.
 func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
 	t.Parallel()
 	r, w := loggedIn(t)
@@ -172,8 +173,8 @@ func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
 	e2e.Eventually(t, "the new rights", func() bool { return c.Works(buy) })
 }
 
-// A client that the authorization server has forgotten is registered again by itself,
-// and the redirect of a stranger changes nothing.
+// A client that the authorization server has forgotten is registered again automatically.
+// The redirect of a stranger changes nothing.
 func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
 	t.Parallel()
 	r, w := loggedIn(t)
@@ -190,7 +191,7 @@ func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
 	require.Equal(t, 2, r.count("register"))
 }
 
-// Over SSH the browser is elsewhere: its user pastes the URL that it ends at.
+// Over SSH the browser is on another machine: its user pastes the final URL.
 func TestThePastedURLLogsIn(t *testing.T) {
 	t.Parallel()
 	_, w, _ := protected(t)
@@ -211,8 +212,8 @@ func TestThePastedURLLogsIn(t *testing.T) {
 	w.Standalone().CallText("shop_buy", e2e.Obj{})
 }
 
-// Where the authorization server offers it, a code that is entered on any device logs in;
-// the client that was registered for that serves logins by redirect, too.
+// If the authorization server supports it, a code entered on any device logs in. The
+// client registered for that serves logins by redirect, too.
 func TestACodeEnteredOnAnyDeviceLogsIn(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
@@ -245,7 +246,7 @@ func TestACodeEnteredOnAnyDeviceLogsIn(t *testing.T) {
 	require.Contains(t, told, "log in without --device")
 }
 
-// What is odd, but no reason to fail.
+// Odd answers that are no reason to fail.
 func TestLoginsGoOnWhereAnswersAreOddOnly(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
@@ -258,7 +259,7 @@ func TestLoginsGoOnWhereAnswersAreOddOnly(t *testing.T) {
 		o["expires_in"], o["token_type"] = "3600", "bearer"
 		delete(o, "scope")
 	}, func(o e2e.Obj) {
-		o["expires_in"] = -5 // it is over at once, and refreshed for each request
+		o["expires_in"] = -5 // it expires at once, and is refreshed for each request
 	}} {
 		r.set(func() { r.answer = odd })
 		r.succeeds(w, r.visit)
@@ -269,8 +270,8 @@ func TestLoginsGoOnWhereAnswersAreOddOnly(t *testing.T) {
 	}
 }
 
-// Two logins at once do not hinder each other, unless they need the same port; that of a
-// user who gives up leaves nothing.
+// Two simultaneous logins do not affect each other, unless they need the same port. The
+// login of a user who gives up leaves no trace.
 func TestTwoLoginsAtOnce(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
@@ -307,7 +308,7 @@ func TestTwoLoginsAtOnce(t *testing.T) {
 	require.Equal(t, e2e.ExitOK, one.Ends(e2e.Patience), "%s", &one.Stderr)
 }
 
-// A keyring that fails is told once, and the login is kept in a file.
+// A failing keyring is reported once, and the login is stored in a file.
 func TestAKeyringThatFailsIsToldOnce(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
@@ -320,8 +321,8 @@ func TestAKeyringThatFailsIsToldOnce(t *testing.T) {
 	require.Zero(t, w.Run("logout", "shop").Code)
 }
 
-// An authorization server that is slow ends a login after a while, and keeps nobody
-// waiting who does not need it.
+// A slow authorization server fails a login after a while. It delays only clients that
+// need it.
 func TestSlowAuthorizationServersEndLogins(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{metadataPath, "/token"} {
@@ -340,8 +341,8 @@ func TestSlowAuthorizationServersEndLogins(t *testing.T) {
 	}
 }
 
-// A private key proves who the client is, also for a code and for revocation, and stays
-// where it is.
+// A private key identifies the client, also for a code and for revocation, and is never
+// sent.
 func TestPrivateKeysStayAtHome(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
@@ -360,7 +361,7 @@ func TestPrivateKeysStayAtHome(t *testing.T) {
 	require.Zero(t, r.count("client_secret"))
 }
 
-// Where nobody asks for a login, there is none.
+// A login without a server that needs one is refused.
 func TestNoLoginWhereNoneIsAskedFor(t *testing.T) {
 	t.Parallel()
 	_, w, _ := protected(t)

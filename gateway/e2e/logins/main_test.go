@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package logins shows how people and machines log in at remote servers, before an
-// authorization server that does what each test wants of it.
+// Package logins tests logins of users and machines at remote servers, with a scripted
+// authorization server.
 package logins
 
 import (

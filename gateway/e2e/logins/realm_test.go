@@ -34,25 +34,25 @@ type realm struct {
 	mu       sync.Mutex
 	life     time.Duration // of access tokens
 	meta     func(e2e.Obj) // changes the metadata
-	answer   func(e2e.Obj) // changes what gives tokens
+	answer   func(e2e.Obj) // changes the answers with tokens
 	redirect func(url.Values)
-	odd      map[string]http.HandlerFunc // by path: what answers instead
-	names    func(e2e.Obj)               // changes what servers say of it
-	secrets  []string                    // that were given or proved
-	status   int                         // of tokens, which are not given then; 0: they are
-	scope    string                      // that servers want
-	bare     bool                        // they do not say which
+	odd      map[string]http.HandlerFunc // by path: replaces the answer
+	names    func(e2e.Obj)               // changes the servers' metadata
+	secrets  []string                    // secrets and proofs of clients
+	status   int                         // status of token requests that fail; 0: they succeed
+	scope    string                      // that servers require
+	bare     bool                        // servers do not name the scope
 	clients  map[string]string           // id → redirect
 	codes    map[string]url.Values
-	access   map[string]time.Time // ends
+	access   map[string]time.Time // expiry
 	uses     map[string]int       // of access tokens
-	most     int                  // uses of one; 0: any number
-	void     bool                 // servers accept no token that is given
+	most     int                  // uses of one token; 0: unlimited
+	void     bool                 // servers accept no token
 	refresh  map[string]bool
 	devices  map[string]bool   // whether the user has entered the code
 	granted  map[string]string // scope by access token
 	n        int
-	asked    map[string]int // by what
+	asked    map[string]int // by name
 	revoked  []string
 	seen     []string // Authorization headers of servers
 }
@@ -226,7 +226,7 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 	respond(w, http.StatusOK, o)
 }
 
-// proof counts how clients prove who they are.
+// proof counts the authentication methods of clients.
 func (r *realm) proof(req *http.Request) {
 	for _, how := range []string{"client_assertion", "client_secret"} {
 		if req.FormValue(how) != "" {
@@ -308,7 +308,7 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 
 var page = regexp.MustCompile(`(?m)^https?://\S+`)
 
-// logIn runs "goblin login" and does what the user does: it opens the page.
+// logIn runs "goblin login" and opens the page as the user.
 func (r *realm) logIn(w *e2e.World, server string, visit func(page string), flags ...string) (code int, told string) {
 	r.t.Helper()
 	p := w.Start(nil, append([]string{"login", server}, flags...)...)
@@ -327,7 +327,8 @@ func (r *realm) logIn(w *e2e.World, server string, visit func(page string), flag
 	return p.Ends(e2e.Patience), p.Stderr.String()
 }
 
-// succeeds is logIn at the server shop, which must end well; it returns what was told.
+// succeeds is logIn at the server shop, which must succeed. It returns the command's
+// output.
 func (r *realm) succeeds(w *e2e.World, visit func(page string), flags ...string) (told string) {
 	r.t.Helper()
 	code, told := r.logIn(w, "shop", visit, flags...)

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A server may revoke tokens that it has accepted, however young they are.
+// A server may revoke tokens that it has accepted, regardless of their age.
 func TestAFreshTokenThatWasAcceptedOnceIsRefreshedAgain(t *testing.T) {
 	t.Parallel()
 	r, w := loggedIn(t)
@@ -50,8 +50,8 @@ func TestTokensThatAreAcceptedOnceEachServe(t *testing.T) {
 	require.GreaterOrEqual(t, r.count("refresh_token"), 5)
 }
 
-// A server that accepts no fresh token ends in an error, also for many calls at a time and
-// for several processes, and is not asked without end.
+// A server that accepts no fresh token causes an error after a limited number of
+// requests. The same holds for many simultaneous calls and for several processes.
 func TestAServerThatRefusesEveryFreshTokenEndsInAnError(t *testing.T) {
 	t.Parallel()
 	r, w := loggedIn(t)
@@ -103,8 +103,8 @@ func TestProcessesRefreshALoginOnce(t *testing.T) {
 	require.Equal(t, 1, r.count("refresh_token"))
 }
 
-// Tokens of a few seconds last as long as anybody works with them, and four processes
-// refresh them no more often than one.
+// Tokens of a few seconds are renewed while they are in use. Four processes refresh them
+// no more often than one.
 func TestShortTokensAreRefreshedAheadByOneOfFourProcesses(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
@@ -132,8 +132,8 @@ func TestShortTokensAreRefreshedAheadByOneOfFourProcesses(t *testing.T) {
 	require.Zero(t, r.count("invalid_grant"), "no refresh token is used twice")
 }
 
-// An authorization server that is out of order costs no login; one that takes it no
-// more does, once.
+// An authorization server that fails doesn't void a login; one that refuses the token
+// does, once.
 func TestOnlyARefusalEndsALogin(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout} {
@@ -158,8 +158,7 @@ func TestOnlyARefusalEndsALogin(t *testing.T) {
 	}
 }
 
-// A process that was stopped while it held the login keeps others waiting for a while
-// only.
+// A stopped process that holds the login delays others only for a limited time.
 func TestAProcessThatWasStoppedHoldsNoLoginForEver(t *testing.T) {
 	t.Parallel()
 	r, w := loggedIn(t)

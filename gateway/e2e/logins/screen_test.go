@@ -16,8 +16,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// browser makes a program the user's browser, and returns what it was started with, once
-// it was: a variable of its environment, and the page. It opens nothing.
+// browser sets a script as the user's browser. opened waits for its start and returns a
+// variable of its environment and the page. It opens nothing.
 func browser(w *e2e.World) (opened func() (mark, page string), times func() int) {
 	file, script := filepath.Join(w.Dir, "opened"), filepath.Join(w.Dir, "browser")
 	e2e.WriteProgram(w.T, script, "#!/bin/sh\necho \"$MARK $1\" >>'"+file+"'\n")
@@ -33,7 +33,7 @@ func browser(w *e2e.World) (opened func() (mark, page string), times func() int)
 	}, func() int { return len(lines()) }
 }
 
-// onServers opens a screen with the cursor on the server shop.
+// onServers opens the UI with the cursor on the server shop.
 func onServers(w *e2e.World) *e2e.Pane {
 	p := w.Pane(110, 30)
 	p.Line("export MARK=terminal")
@@ -46,7 +46,7 @@ func onServers(w *e2e.World) *e2e.Pane {
 	return p
 }
 
-// copied is what y copies.
+// copied returns the text that y copies.
 func copied(p *e2e.Pane) (text string) {
 	p.Tmux("set", "-s", "set-clipboard", "on")
 	p.Tmux("set-buffer", "nothing")
@@ -56,8 +56,8 @@ func copied(p *e2e.Pane) (text string) {
 	return text
 }
 
-// The screen of a daemon in another process logs in by the browser of its own terminal,
-// and the daemon goes on with that login.
+// The UI of a daemon in another process uses the browser of its own terminal. The daemon
+// then uses that login.
 func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
@@ -68,7 +68,7 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	daemon := w.Status().PID
 	p := onServers(w)
 
-	// Esc cancels: the browser would find nobody.
+	// Esc cancels: the browser would get no answer.
 	p.Types("l")
 	p.Shows("Log in to shop", "waiting for the browser", "/authorize?")
 	mark, page := opened()
@@ -114,8 +114,8 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	p.Shows("shop: logged out", "needs login")
 }
 
-// Over SSH no browser is opened; the URL that another machine's ends at is pasted. The
-// screen is the daemon itself.
+// Over SSH no browser is opened; the user pastes the URL from another machine's browser.
+// The UI is the daemon itself.
 func TestTheScreenTakesAPastedURLOverSSH(t *testing.T) {
 	t.Parallel()
 	_, w, _ := protected(t)
@@ -139,7 +139,7 @@ func TestTheScreenTakesAPastedURLOverSSH(t *testing.T) {
 	p.Restored(e2e.ExitOK)
 }
 
-// A login that is denied says so, and the next one works.
+// A denied login is reported, and the next one works.
 func TestTheScreenSaysWhyALoginFailed(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)

@@ -13,8 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// listed waits until a client's lists have something or lack it, having heard that they
-// changed.
+// listed waits until a client's lists contain or lack a name, after a notification.
 func listed(c *e2e.Client, list, name string, there bool) {
 	c.T.Helper()
 	c.WaitNote("notifications/"+list+"/list_changed", nil)
@@ -37,7 +36,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	}
 	own := e2e.In("seen", "file:///pub/a")
 
-	// For all.
+	// For all clients.
 	require.Equal(t, "Disabled for all clients: seen_keep.\n", w.Succeeds("tools", "off", "seen_keep"))
 	listed(plain, "tools", "seen_keep", false)
 	listed(some, "tools", "seen_keep", false)
@@ -50,7 +49,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	require.Contains(t, w.Succeeds("call", "seen_keep"), "seen:keep", "the user's own commands have it")
 	require.Regexp(t, `(?m)^seen_keep +seen +disabled +\S.* ago +disabled for all clients$`, w.Succeeds("tools", "list"))
 
-	// A resource is off however its URI is spelled, also where a template would give it.
+	// A resource is disabled in any spelling of its URI, also if a template matches it.
 	require.Contains(t, w.Succeeds("resources", "off", own), own)
 	listed(plain, "resources", own, false)
 	for _, uri := range []string{"file:///pub/a", "file:///pub/%61", "file:///pub/./a"} {
@@ -58,7 +57,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	}
 	require.NotEmpty(t, plain.ReadText(e2e.In("seen", "file:///pub/other")))
 
-	// It holds when the daemon starts anew.
+	// It persists when the daemon restarts.
 	w.Succeeds("stop")
 	e2e.Eventually(t, "the next daemon", func() bool { return strings.Contains(w.Run("status").Stdout, "seen") })
 	later := ways()["flag"](w, "")
@@ -189,7 +188,7 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 	}
 	require.Regexp(t, `(?m)^files/gone +files +filtered +excluded by "tools" of server "files"$`, w.Succeeds("tools", "list"))
 
-	// A file of another version stays as it is, and its last good copy counts.
+	// A file of another version is not changed, and its last good copy is used.
 	w.Succeeds("tools", "off", "files_keep")
 	all, err := filepath.Glob(filepath.Join(w.Dir, "home", ".local", "state", "goblin", "off", "*.json"))
 	require.NoError(t, err)

@@ -36,7 +36,8 @@ func TestAListenHearsOfItsProfileAlone(t *testing.T) {
 	}
 }
 
-// What a server announces may be of the part that a profile hides: a listen hears of its own.
+// A server's notification may concern a part that a profile hides. A listen gets only its
+// own.
 func TestAListenHearsNothingOfTheHiddenPartOfAServer(t *testing.T) {
 	t.Parallel()
 	w, _, back, _ := worlds(t)

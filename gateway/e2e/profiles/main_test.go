@@ -1,6 +1,7 @@
 //go:build e2e
 
-// Package profiles shows that what a client's profile leaves out does not exist for it.
+// Package profiles tests that clients can't detect or use anything outside of their
+// profile.
 package profiles
 
 import (

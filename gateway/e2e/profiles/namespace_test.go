@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// library is a server that names its resources wherever a server can.
+// library is a server that uses its resources' URIs everywhere it can.
 func library() e2e.Obj {
 	link := func(uri string) e2e.Obj { return e2e.Obj{"type": "resource_link", "uri": uri, "name": "r"} }
 	inside := func(uri string) e2e.Obj {
@@ -43,7 +43,7 @@ func library() e2e.Obj {
 	}
 }
 
-// sides are two clients of one daemon, of which the first has a profile with flat ids.
+// sides returns two clients of one daemon. The first has a profile with flat ids.
 func sides(t *testing.T, name string) (w *e2e.World, back *e2e.Backend, flat, plain *e2e.Client) {
 	w = e2e.WithMeta(t)
 	back = w.Backend("lib", library())
@@ -65,7 +65,7 @@ func sides(t *testing.T, name string) (w *e2e.World, back *e2e.Backend, flat, pl
 	return w, back, flat, ways()["flag"](w, other)
 }
 
-// fronts are the ways to a daemon that has both.
+// fronts returns the names of the fronts whose daemon can have both.
 func fronts() (names []string) {
 	for name := range ways() {
 		if name != "flag, alone" {
@@ -81,10 +81,10 @@ var (
 	oddRuns    = regexp.MustCompile(`[^A-Za-z0-9._~-]+`)
 )
 
-// flatID is a URI as flat ids have it, where no other is like it.
+// flatID returns the flat id of a URI without similar ones.
 func flatID(server, uri string) string { return server + "_" + oddRuns.ReplaceAllString(uri, "_") }
 
-// inFlat is what a client was told, with the names that another namespace has for the same.
+// inFlat replaces the names in a client's message by those of the other namespace.
 func inFlat(text string) string {
 	return listedURIs.ReplaceAllStringFunc(text, func(listed string) string {
 		original := strings.TrimPrefix(listed, "mcp://lib/")
@@ -98,8 +98,8 @@ func inFlat(text string) string {
 	})
 }
 
-// sorted is a JSON text with the elements of arrays, in texts inside of it, too, in an order
-// that does not depend on how lists are ordered.
+// sorted returns a JSON text with the elements of arrays in a fixed order. It does the
+// same with JSON inside of strings.
 func sorted(t *testing.T, text string) string {
 	var read func(v any) any
 	read = func(v any) any {
@@ -126,7 +126,7 @@ func sorted(t *testing.T, text string) string {
 	return string(e2e.Marshal(read(v)))
 }
 
-// plums are the forms of an address of one resource.
+// plums are the forms of one resource's address.
 var plums = []string{"file:///a/plum", "mcp://lib/file:///a/plum", "MCP://lib/file:///a/plum", "lib_file_a_plum", "lib_file____a_plum"}
 
 func TestAProfileListsInItsNamespace(t *testing.T) {
@@ -146,7 +146,8 @@ func TestAProfileListsInItsNamespace(t *testing.T) {
 			require.Equal(t, []string{"file:///t/{name}", "ui://lib/t/{name}"}, flat.Names("templates"))
 			require.Contains(t, plain.Names("resources"), "mcp://lib/file:///a/plum")
 
-			// What either is told is the same in its namespace, by whichever address.
+			// Both clients get the same message in their own namespace, for any form of
+			// address.
 			same := func(method string, params e2e.Obj) {
 				t.Helper()
 				theirs, mine := plain.Request(method, params), flat.Request(method, params)
@@ -162,7 +163,7 @@ func TestAProfileListsInItsNamespace(t *testing.T) {
 			same("tools/call", e2e.Obj{"name": "lib_show", "arguments": e2e.Obj{}})
 			same("prompts/get", e2e.Obj{"name": "p"})
 			for _, uri := range plums {
-				if !strings.HasPrefix(strings.ToLower(uri), "mcp") { // which may stand in an answer as it was asked for
+				if !strings.HasPrefix(strings.ToLower(uri), "mcp") { // which an answer may repeat from the request
 					own("describe_resource", e2e.Obj{"uri": uri})
 				}
 				same("resources/read", e2e.Obj{"uri": uri})
@@ -228,11 +229,11 @@ func TestUpdatesComeInTheNamespaceOfTheProfile(t *testing.T) {
 			back.Updated("file:///a/plum")
 			hear(flat, "lib_file_a_plum")
 			hear(plain, "mcp://lib/file:///a/plum")
-			back.Updated("file:///a0/below") // of which there is no spelling yet
+			back.Updated("file:///a0/below") // which has no listed form yet
 			hear(flat, "lib_file_a0_below")
 			hear(plain, "mcp://lib/file:///a0/below")
 			require.Equal(t, "lib_file_a0_below", e2e.Str(flat.Ok("resources/read", e2e.Obj{"uri": "lib_file_a0_below"}), "contents", 0, "uri"))
-			back.Updated("file:///gone") // who spelled it otherwise hears of it so
+			back.Updated("file:///gone") // clients get the form that they subscribed to
 			hear(plain, "lib_file_gone")
 			for _, uri := range flat.Updates() {
 				require.NotContains(t, uri, "mcp://")
@@ -242,7 +243,7 @@ func TestUpdatesComeInTheNamespaceOfTheProfile(t *testing.T) {
 			}
 			require.Equal(t, "lib_file_gone", e2e.Str(flat.Fault("resources/subscribe", e2e.Obj{"uri": "file:///same/x"}).Data, "uri"))
 			require.Equal(t, "mcp://lib/file:///gone", e2e.Str(plain.Fault("resources/subscribe", e2e.Obj{"uri": "file:///same/x"}).Data, "uri"))
-			flat.Ok("resources/unsubscribe", e2e.Obj{"uri": "mcp://lib/file:///a/plum"}) // as any address of it
+			flat.Ok("resources/unsubscribe", e2e.Obj{"uri": "mcp://lib/file:///a/plum"}) // by any form of its address
 			plain.Ok("resources/unsubscribe", e2e.Obj{"uri": "lib_file_a_plum"})
 			e2e.Eventually(t, "the server to be told off", func() bool { return back.Count("resources/unsubscribe") == 1 })
 		})
@@ -276,7 +277,7 @@ func TestAnEditOfANamespaceReachesItsClients(t *testing.T) {
 					w.Profiles["ids"] = ids
 				})
 				c.WaitNote("notifications/resources/list_changed", nil)
-				c.WaitNote("notifications/tools/list_changed", nil) // one points to a resource
+				c.WaitNote("notifications/tools/list_changed", nil) // one refers to a resource
 				require.Contains(t, c.Names("resources"), to.uri)
 				require.Equal(t, to.uri, e2e.Str(listedAs(c, "tools", "lib_show"), "_meta", "ui", "resourceUri"))
 				require.Equal(t, to.uri, e2e.Str(c.Ok("resources/read", e2e.Obj{"uri": "file:///a/plum"}), "contents", 0, "uri"))
@@ -309,7 +310,7 @@ func TestANamespaceThatTheGatewayHasNotIsThatOfOneProfile(t *testing.T) {
 		require.Contains(t, c.Names("resources"), "lib_file_a_plum")
 		require.Equal(t, "lib_file_a_plum", e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "lib_show"}), "content", 0, "uri"))
 	}
-	// A name does not depend on what else a profile has.
+	// A name does not depend on the other contents of a profile.
 	same := "lib_file_same_x~" + e2e.FlatHashSuffix("file:///same:x")
 	require.Contains(t, plain.Names("resources"), same)
 	require.Contains(t, part.Names("resources"), same)

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// tracker is a server whose things are overridden.
+// tracker is a server with overrides.
 func tracker() e2e.Obj {
 	text := e2e.Obj{"type": "string"}
 	return e2e.Obj{
@@ -37,7 +37,7 @@ func tracker() e2e.Obj {
 	}
 }
 
-// overrides are those of the server for all, and in a profile.
+// overrides are the server's overrides for all clients, and in a profile.
 var (
 	overrides = e2e.Obj{
 		"tools": e2e.Obj{"create_issue": e2e.Obj{
@@ -60,7 +60,7 @@ func overridden(t *testing.T) (*e2e.World, *e2e.Backend) {
 	return w, back
 }
 
-// listedAs is the definition of something that a client has listed, by its name or URI.
+// listedAs returns the definition that a client has listed under a name or URI.
 func listedAs(c *e2e.Client, kind, name string) json.RawMessage {
 	c.T.Helper()
 	for _, d := range c.List(kind) {
@@ -72,7 +72,7 @@ func listedAs(c *e2e.Client, kind, name string) json.RawMessage {
 	return nil
 }
 
-// sentTo are the last params of a method that the server got.
+// sentTo returns the last params of a method that the server received.
 func sentTo(b *e2e.Backend, method string) json.RawMessage {
 	b.T.Helper()
 	all := b.Received(method)
@@ -148,7 +148,7 @@ func TestOverridesAreWhatClientsSee(t *testing.T) {
 	}
 }
 
-// without is an object without a member.
+// without returns an object without one of its members.
 func without(obj json.RawMessage, name string) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(obj, &all) != nil {
@@ -171,7 +171,7 @@ func TestFixedArgumentsAreThoseOfTasksAndOfHeaders(t *testing.T) {
 	s := w.Served()
 	c := s.Client(false)
 
-	// Who calls says nothing of it, in arguments or headers; the server is told in both.
+	// The client omits it in arguments and headers; the server receives it in both.
 	got := s.Do("POST", "/mcp", map[string]string{
 		"MCP-Protocol-Version": e2e.ModernRevision, "Mcp-Method": "tools/call", "Mcp-Name": "far_t", "Mcp-Param-Zone": "b",
 	}, string(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": e2e.Obj{
@@ -219,7 +219,7 @@ func TestTwoProfilesShowOneToolUnderTwoNames(t *testing.T) {
 	}
 	require.Equal(t, 1, back.Starts())
 
-	// What commands tell: server, original and listed name.
+	// The names in the output of commands: server, original and listed name.
 	listed := w.Succeeds("list", "tools", "--json")
 	require.Contains(t, listed, `"originalName": "create_issue"`)
 	require.Contains(t, listed, `"hub_new_issue"`)
@@ -261,7 +261,7 @@ func TestOverridesChangeWithTheConfig(t *testing.T) {
 	w.Edit(func() {
 		back.Conf["overrides"] = e2e.Obj{"tools": e2e.Obj{"create_issue": e2e.Obj{"name": "add", "arguments": e2e.Obj{"owner": "third"}}}}
 	})
-	for range 1000 { // a value is told to nobody
+	for range 1000 { // no notification reports a changed value
 		plain.Ok("tools/call", e2e.Obj{"name": "hub_add"})
 		if e2e.Str(sentTo(back, "tools/call"), "arguments", "owner") == "third" {
 			break
@@ -315,7 +315,7 @@ func TestOverridesThatMakeToolsEqualLoseNone(t *testing.T) {
 	require.Contains(t, w.Succeeds("status"), `"nothing"`)
 }
 
-// A pin is about what the server says.
+// A pin refers to the server's own definition.
 func TestPinsAreAboutTheOriginal(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// seen is a server of which the profile shows what is called keep and what is public.
+// seen is a server of which the profile shows everything named keep or public.
 func seen() e2e.Obj {
 	return e2e.Obj{
 		"capabilities": e2e.Obj{
@@ -50,8 +50,8 @@ func skill(folder string) e2e.Obj {
 	return e2e.Obj{"uri": uri, "frontmatter": e2e.Obj{"name": "s", "description": "weigh"}, "resources": []e2e.Obj{{"uri": uri, "size": 1}}}
 }
 
-// unseen is a server that the profile does not have.
-func unseen() e2e.Obj {
+// hiddenServer is a server outside of the profile.
+func hiddenServer() e2e.Obj {
 	o := seen()
 	o["tools"] = []e2e.Obj{tasked("look", "weigh plums"), tasked("keep", "")}
 	o["tasks"] = e2e.Obj{"look": e2e.Obj{}, "keep": e2e.Obj{}}
@@ -65,10 +65,10 @@ func unseen() e2e.Obj {
 	return o
 }
 
-// able is what clients here can: what servers have in common with them.
+// able contains the capabilities of clients here, which servers have, too.
 var able = e2e.Obj{"extensions": e2e.Obj{"acme/things": e2e.Obj{}, "acme/more": e2e.Obj{}, e2e.TasksExtension: e2e.Obj{}}}
 
-// part is the profile; parts says the same by the filters of a server.
+// part is the profile; parts is equal but uses filters of a server.
 var (
 	part = e2e.Obj{
 		"servers": []string{"tag:open"}, "tools": e2e.Obj{"allow": []string{"keep*"}},
@@ -80,18 +80,18 @@ var (
 	secret = []string{"*secret*"}
 )
 
-// worlds are one with more than the profile has, and one with nothing else.
+// worlds returns a world with more than the profile's servers, and one with nothing else.
 func worlds(t *testing.T) (whole, bare *e2e.World, back, other *e2e.Backend) {
 	whole, bare = e2e.WithMeta(t), e2e.WithMeta(t)
 	back = whole.Backend("seen", seen(), e2e.Obj{"tags": []string{"open", "work"}})
-	other = whole.Backend("unseen", unseen())
+	other = whole.Backend("unseen", hiddenServer())
 	whole.Profiles = e2e.Obj{"part": part}
 	bare.Backend("seen", seen(), parts)
 	return whole, bare, back, other
 }
 
-// ways are those to a profile: each gives a client that has made its handshake, of a
-// world with the profile or without.
+// ways returns connect functions by the way to choose a profile. Each returns an
+// initialized client, with or without the profile.
 func ways() map[string]func(w *e2e.World, profile string) *e2e.Client {
 	flag := func(profile string, args ...string) []string {
 		if profile != "" {
@@ -158,7 +158,7 @@ func ways() map[string]func(w *e2e.World, profile string) *e2e.Client {
 	}
 }
 
-// joined is a client of the socket that has made its handshake.
+// joined returns an initialized client on the socket.
 func joined(w *e2e.World) *e2e.Client {
 	c := w.Socket()
 	c.Caps = able
@@ -172,7 +172,7 @@ func stateless(c *e2e.Client) *e2e.Client {
 	return c
 }
 
-// subjects are what may be in the profile, what is not, and what never was.
+// subjects are servers inside of the profile, outside of it, and unknown ones.
 var (
 	subjects  = []string{"seen", "unseen", "never", ""}
 	names     = []string{"keep", "gone", "look", "none"}
@@ -182,7 +182,7 @@ var (
 	templates = []string{"file:///pub/{name}", "file:///secret/{name}", "file:///hidden/{name}"}
 )
 
-// named are a server's things by every form of a name.
+// named yields a server's entries in every form of a name.
 func named(yield func(name string) bool) {
 	for _, server := range subjects {
 		for _, name := range names {
@@ -199,8 +199,8 @@ func named(yield func(name string) bool) {
 	}
 }
 
-// addressed are URIs by every form of an address: listed, flat, raw, and as parsers of URLs
-// make them.
+// addressed yields URIs in every form of an address: listed, flat, raw, and as URL
+// parsers normalize them.
 func addressed(uris []string) func(yield func(uri string) bool) {
 	return func(yield func(uri string) bool) {
 		for _, server := range subjects {
@@ -242,8 +242,8 @@ func byURI(all ...[]string) func(adder) {
 
 func once(params e2e.Obj) func(adder) { return func(add adder) { add(params) } }
 
-// methods has requests of each method for everything, by every form of address. What is not
-// answered at once, or names tasks, is asked in tests of its own; nil stands for those.
+// methods has requests of each method for everything, in every form of address. Methods
+// with a nil value have their own tests, because they answer later or name tasks.
 var methods = map[string]func(add adder){
 	"initialize":               once(e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "e2e", "version": "1"}}),
 	"ping":                     once(e2e.Obj{}),
@@ -284,8 +284,8 @@ func ofExtension(add adder) {
 	add(e2e.Obj{"taskId": "none"})
 }
 
-// callsOf call tools of servers, plainly and as tasks that there are not, and Goblin's own,
-// with everything.
+// callsOf calls tools of servers and Goblin's own with everything, plainly and as
+// nonexistent tasks.
 func callsOf(add adder) {
 	byName("name", e2e.Obj{"arguments": e2e.Obj{"x": 1}})(add)
 	own := func(tool string, args e2e.Obj) { add(e2e.Obj{"name": tool, "arguments": args}) }
@@ -297,7 +297,7 @@ func callsOf(add adder) {
 		add(e2e.Obj{"name": name, "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 60000}})
 	}
 	for uri := range addressed(slices.Concat(uris, apps, skilled, templates)) {
-		if !strings.Contains(uri, "skill") || !strings.Contains(uri, "secret") { // of what may be in a folder, filters of servers count when it is read
+		if !strings.Contains(uri, "skill") || !strings.Contains(uri, "secret") { // servers' filters apply to the contents of a folder when it is read
 			own("describe_resource", e2e.Obj{"uri": uri})
 		}
 	}
@@ -328,10 +328,10 @@ func callsOf(add adder) {
 	}
 }
 
-// tables are the variables in which the gateway has its methods.
+// tables matches the variables in which the gateway has its methods.
 var tables = regexp.MustCompile(`(?s)var (?:common|legacy|modern)Methods = map\[string\]method\{(.*?)\n\}`)
 
-// A method that the gateway learns needs a row here.
+// Every new method of the gateway needs a row here.
 func TestEveryMethodOfTheGatewayIsAskedForWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	var all []string
@@ -372,15 +372,15 @@ func TestWhatAProfileLeavesOutDoesNotExist(t *testing.T) {
 	}
 }
 
-// leavesOut asks for everything in a profile with a namespace, and in a world that has nothing
-// else.
+// leavesOut sends all requests in a profile with a namespace, and in a world that has
+// nothing else. The answers must be equal.
 func leavesOut(t *testing.T, name string, connect func(w *e2e.World, profile string) *e2e.Client, namespace string) {
 	whole, bare, back, other := worlds(t)
 	if namespace != "" {
 		whole.Profiles["part"], bare.Gateway["namespace"] = e2e.Merge(e2e.Obj{}, []e2e.Obj{part, {"namespace": namespace}}), namespace
 	}
 	c, b := connect(whole, "part"), connect(bare, "")
-	for _, who := range []*e2e.Client{c, b} { // what servers declare is known once they have listed
+	for _, who := range []*e2e.Client{c, b} { // capabilities of servers are known after they have listed
 		require.NotEmpty(t, who.Names("tools"))
 		who.Ok("skills/list", e2e.Obj{})
 		require.Contains(t, who.Names("tools"), "search_skills")
@@ -409,7 +409,7 @@ func leavesOut(t *testing.T, name string, connect func(w *e2e.World, profile str
 	if strings.Contains(name, "alone") {
 		return
 	}
-	// Meanwhile it is there for others.
+	// Meanwhile other clients can use it.
 	require.Contains(t, whole.Succeeds("call", "unseen_look"), "unseen:look")
 	require.Contains(t, whole.Succeeds("call", "seen_gone"), "seen:gone")
 }
@@ -427,7 +427,8 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 			require.Contains(t, w.Succeeds("call", "unseen_look"), "unseen:look")
 			c.Settle()
 			c.Forget()
-			// What servers log outside of calls comes in order, and only from those it sees.
+			// Log lines of servers outside of calls arrive in order, and only from
+			// visible servers.
 			logs := func(b *e2e.Backend, line string) {
 				b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": line}}))
 			}
@@ -436,7 +437,7 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 			logs(back, "shown")
 			require.Equal(t, "shown", e2e.Str(c.WaitNote("notifications/message", nil).Params, "data"))
 			c.Forget()
-			// Others see what changes, and this client hears nothing.
+			// Other clients see the change, and this client gets no notification.
 			other.Add("tools", e2e.Tool("more"))
 			other.ListChanged("tools")
 			back.Add("tools", e2e.Tool("more"))
@@ -448,7 +449,7 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 			other.Updated("file:///hidden/x")
 			c.Quiet()
 			require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
-			// What it sees, it hears of.
+			// It is notified of a change in its profile.
 			back.Add("tools", e2e.Tool("keep2"))
 			back.ListChanged("tools")
 			c.WaitNote("notifications/tools/list_changed", nil)
@@ -503,12 +504,13 @@ func TestClientsThatHaveNotListedHearOfTheirProfileAlone(t *testing.T) {
 	c.WaitNote("notifications/tools/list_changed", nil)
 }
 
-// A server that comes late is news to those who see it, whatever others have fetched.
+// A server that starts late is announced to the clients that see it, regardless of
+// earlier lists.
 func TestAHiddenServerThatComesLateIsNoNews(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
 	w.Backend("seen", seen(), e2e.Obj{"tags": []string{"open"}})
-	script := unseen()
+	script := hiddenServer()
 	script["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}
 	late := w.Backend("unseen", script)
 	w.Profiles = e2e.Obj{"part": part}
@@ -534,7 +536,7 @@ func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
 		"typo": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"allow": []string{"psh", "hub/pull*"}}, "prompts": e2e.Obj{"allow": []string{"hub/gret"}}},
 		"deny": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"deny": []string{"pul", "*delete*"}}},
 		"open": e2e.Obj{"tools": e2e.Obj{"allow": []string{"run", "pull"}}},
-		"bare": e2e.Obj{"servers": []string{"hubs*"}, "tools": e2e.Obj{"allow": []string{"psh"}}}, // which is told of its servers
+		"bare": e2e.Obj{"servers": []string{"hubs*"}, "tools": e2e.Obj{"allow": []string{"psh"}}}, // only its servers are reported
 		"fine": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"allow": []string{"p*"}}, "resources": e2e.Obj{"allow": []string{"file:///not/listed/*"}}},
 	}
 	vain := func() (told []string) {

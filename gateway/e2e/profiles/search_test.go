@@ -14,13 +14,13 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// ownTools are Goblin's own that are listed where they are needed.
+// ownTools are Goblin's own tools that are listed where they are needed.
 var ownTools = []string{
 	"catalog_prompts", "catalog_resource_templates", "catalog_resources", "catalog_servers", "catalog_tools",
 	"describe_prompt", "describe_resource", "describe_tool", "execute_lua", "search_prompts", "search_resources", "search_tools",
 }
 
-// own are those of Goblin's own tools that a client's list has, which come first.
+// own returns the names of Goblin's own tools in a client's list. They come first.
 func own(c *e2e.Client) (names []string) {
 	for _, name := range c.Names("tools") {
 		if !strings.Contains(name, "big_") {
@@ -30,7 +30,7 @@ func own(c *e2e.Client) (names []string) {
 	return names
 }
 
-// big is a server with entries of three kinds, together so many.
+// big is a server with the given number of entries of three kinds.
 func big(entries int) e2e.Obj {
 	o := e2e.Obj{
 		"capabilities": e2e.Obj{"tools": e2e.Obj{}, "prompts": e2e.Obj{}, "resources": e2e.Obj{"listChanged": true}},
@@ -46,7 +46,7 @@ func big(entries int) e2e.Obj {
 
 func auto(t *testing.T, entries int) (*e2e.World, *e2e.Backend) {
 	w := e2e.NewWorld(t)
-	delete(w.Gateway, "meta_tools") // auto is what nobody has to say
+	delete(w.Gateway, "meta_tools") // auto is the default
 	return w, w.Backend("big", big(entries))
 }
 
@@ -112,7 +112,7 @@ func TestAProfileSaysWhetherItNeedsOwnTools(t *testing.T) {
 	require.Equal(t, ownTools, own(c))
 }
 
-// lean is a world with a profile that is searched, of a server that does much.
+// lean returns a world with a searched profile of a server with many tools.
 func lean(t *testing.T) (*e2e.World, *e2e.Backend) {
 	w := e2e.NewWorld(t)
 	delete(w.Gateway, "meta_tools")
@@ -130,7 +130,7 @@ func lean(t *testing.T) (*e2e.World, *e2e.Backend) {
 	return w, shop
 }
 
-// through is a call of a tool by call_tool.
+// through returns a call of a tool by call_tool.
 func through(name string, args any) e2e.Obj {
 	return e2e.Obj{"name": "call_tool", "arguments": e2e.Obj{"name": name, "arguments": args}}
 }
@@ -211,7 +211,7 @@ func TestWhatComesWithACallPassesThroughCallTool(t *testing.T) {
 		back := w.Backend("b", script)
 		c := connect(e2e.Obj{"elicitation": e2e.Obj{}})
 
-		// The result is the server's, with whatever it says.
+		// The server's result is unchanged.
 		params := through("b_other", e2e.Obj{})
 		params["_meta"] = e2e.Obj{"acme/trace": "x"}
 		result := c.Ok("tools/call", params)
@@ -220,13 +220,13 @@ func TestWhatComesWithACallPassesThroughCallTool(t *testing.T) {
 		require.Equal(t, "7", string(e2e.At(result, "_meta", "acme/id")))
 		require.Equal(t, "x", e2e.Str(back.Received("tools/call")[0].Msg, "params", "_meta", "acme/trace"))
 
-		// Progress comes by the client's own token.
+		// Progress carries the client's own token.
 		params = through("b_steps", e2e.Obj{})
 		params["_meta"] = e2e.Obj{"progressToken": "mine"}
 		require.Equal(t, "done", e2e.Str(c.Ok("tools/call", params), "content", 0, "text"))
 		c.WaitNote("notifications/progress", func(p json.RawMessage) bool { return e2e.Str(p, "progressToken") == "mine" })
 
-		// A question reaches the client that called.
+		// A request from the server reaches the client that called.
 		id := c.Begin("tools/call", through("b_ask", e2e.Obj{}))
 		ask := c.WaitAsks(1)
 		require.Equal(t, "elicitation/create", ask.Method)
@@ -235,7 +235,7 @@ func TestWhatComesWithACallPassesThroughCallTool(t *testing.T) {
 		})
 		require.Contains(t, string(c.End(id).Result), "accept")
 
-		// So does its word that it does not wait any more.
+		// So does the client's cancellation.
 		id = c.Begin("tools/call", through("b_hang", e2e.Obj{}))
 		back.WaitReceived("tools/call", 4)
 		c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
@@ -262,7 +262,7 @@ func TestQuestionsOfCallsWithoutSessionsAreAnsweredThroughCallTool(t *testing.T)
 					again["requestState"], again["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
 					return c.Request("tools/call", again)
 				}
-				if era == "" { // of another call's state; a modern server looks at its own
+				if era == "" { // of another call's state; a modern server checks its own
 					require.Equal(t, -32602, e2e.ParseError(t, answered(2)).Code)
 				}
 				end := answered(1)

@@ -21,7 +21,7 @@ type billedTool struct {
 	Calls, Errors, DefinitionBytes int
 }
 
-// usage is what `goblin usage --json` prints.
+// usage is the output of `goblin usage --json`.
 type usage struct {
 	Daemon bool `json:"host"`
 	All    struct {
@@ -47,7 +47,7 @@ func billOf(w *e2e.World) (u usage) {
 	return u
 }
 
-// A user drowns in tools, looks what they cost, and turns off what nobody calls.
+// A user with too many tools checks their cost and disables the unused ones.
 func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
@@ -88,14 +88,14 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	require.Regexp(t, `(?m)^big_idle +disabled`, w.Succeeds("usage", "--all"))
 	require.Equal(t, 3, u.All.Calls)
 
-	// The row of the client says what it does not take, and what to press.
+	// The client's row explains its limit and the key to press.
 	p.Keys("Escape")
 	p.Types("]")
 	p.Shows("[Clients 1]", "cursor-vscode", "Cursor accepts 40", "x in the UI", "6 Usage !1")
 	require.Equal(t, "tools", u.Clients[0].Breaks[0].Limit)
 	require.Contains(t, u.Clients[0].Breaks[0].Fix, "goblin tools off")
 
-	// Who else keeps something from clients: the config, and a profile.
+	// Other reasons why an entry is hidden: the config, and a profile.
 	p.Types("1")
 	p.Shows("hidden", "tool denied (filtered by config)")
 	p.Types("2V")
@@ -104,7 +104,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	p.Keys("Enter")
 	p.Shows("as seen by part", "hidden")
 
-	// Over a restart, calls stay, and what is off.
+	// Counts and disabled tools persist over a restart.
 	c.Close()
 	p.Shows("clients 0")
 	p.Types("q")
@@ -121,7 +121,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	require.NotContains(t, d.Names("tools"), "big_idle")
 }
 
-// A client that searches is billed for what it is sent, on the screen, too.
+// The size for a client that searches includes only what it gets, in the UI, too.
 func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -168,7 +168,7 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Keys("Enter")
 	row := regexp.MustCompile(fmt.Sprintf(`> searcher +%d +%d +`, sent["searcher"][0], (sent["searcher"][1]+3)/4))
 	p.Until("what the client is sent", row.MatchString)
-	// Tools that it finds are marked where one looks at what it sees, and are not off.
+	// Tools that it finds are marked in its view, and are not disabled.
 	p.Types("2V")
 	counts := regexp.MustCompile(fmt.Sprintf(`\(no profile\) +%d +1 +1[^0-9](?s:.*)lean +%d +1 +1[^0-9]`, sent["all-of-it"][0], sent["searcher"][0]))
 	p.Until("how much clients of each profile list", counts.MatchString)
@@ -180,7 +180,7 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Keys("Enter")
 	p.Shows("Tools 1/", "search only", "found by search_tools")
 
-	// What is turned off is sent to nobody, nor billed.
+	// Disabled tools are neither sent nor counted.
 	w.Succeeds("tools", "off", "big_t1")
 	for _, c := range billOf(w).Clients {
 		if c.Name == "all-of-it" {
@@ -193,7 +193,7 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	}
 }
 
-// What was turned off is off when the command returns, for lists, bills and clients.
+// Disabled tools are disabled for lists, sizes and clients when the command returns.
 func TestCommandsThatFollowSeeWhatIsOff(t *testing.T) {
 	t.Parallel()
 	w, _, _, _ := worlds(t)
@@ -209,8 +209,8 @@ func TestCommandsThatFollowSeeWhatIsOff(t *testing.T) {
 	}
 }
 
-// Clients without sessions are billed by the names in their requests, and by what their
-// profiles show them.
+// Clients without sessions are counted by the names in their requests, with the sizes of
+// their profiles.
 func TestTheBillNamesStatelessClientsOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)

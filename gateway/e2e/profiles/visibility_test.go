@@ -48,7 +48,7 @@ func TestUpdatesOfServersReachThoseWhoSeeThem(t *testing.T) {
 			require.Empty(t, c.Updates(), "it sees nothing of that server")
 			w.Succeeds("restart", "seen")
 			hearsOfServers(c)
-			// What it sees is another part now.
+			// It sees another part now.
 			c.Settle()
 			c.Forget()
 			w.Edit(func() { w.Profiles = e2e.Obj{"part": e2e.Obj{"servers": []string{"*"}}} })
@@ -113,7 +113,7 @@ func TestSkillsThatAreHiddenMakeNoTools(t *testing.T) {
 	}
 	require.Equal(t, -32601, c.Fault("skills/list", e2e.Obj{}).Code, "there are none for it")
 	require.Nil(t, e2e.At(s.Ok("server/discover", e2e.Obj{}), "capabilities", "extensions", "io.modelcontextprotocol/skills"))
-	// They come and go with what is in the profile.
+	// They appear and disappear with the contents of the profile.
 	w.Edit(func() { w.Profiles = e2e.Obj{"part": e2e.Obj{"servers": []string{"*"}}, "all": e2e.Obj{}} })
 	c.WaitNote("notifications/tools/list_changed", nil)
 	c.WaitListed("tools", tool, true)
@@ -310,7 +310,7 @@ func TestFlagURLRuleAndDefaultWinInThisOrder(t *testing.T) {
 	} {
 		require.Equal(t, []string{row.want}, slices.DeleteFunc(row.client.Names("tools"), func(n string) bool { return !strings.HasSuffix(n, "_t") }), row.what)
 	}
-	// Rules are about the clients that there are, too.
+	// Rules also apply to clients that are already connected.
 	c := init(w.Socket(), "e2e-x2")
 	require.Contains(t, c.Names("tools"), "a_t")
 	c.Settle()

@@ -1,6 +1,6 @@
 //go:build interop
 
-// Package proxies shows the configurations of gateway/deploy with the real programs.
+// Package proxies tests the configurations of gateway/deploy with the real programs.
 package proxies
 
 import (
@@ -42,13 +42,13 @@ type site struct {
 	ids     atomic.Int64
 }
 
-// newSite starts all of it; change edits the configuration of nginx that is shipped.
+// newSite starts everything. change edits the shipped configuration of nginx.
 func newSite(t *testing.T, change func(conf string) string) *site {
 	t.Helper()
 	w := e2e.NewWorld(t)
 	w.Gateway["auth_token"], w.Gateway["allowed_hosts"] = token, []string{name}
 	s := &site{T: t, w: w}
-	// Slow ones take longer than what a process that is not replaced gives them.
+	// Slow ones take longer than the grace period of a process that is not replaced.
 	work := func(ms int) []e2e.Obj { return e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": ms}), e2e.Do("echo")) }
 	s.b = w.Backend("b", e2e.Obj{
 		"tools": []e2e.Obj{e2e.Tool("work"), e2e.Tool("slow")},
@@ -93,7 +93,7 @@ func newSite(t *testing.T, change func(conf string) string) *site {
 	return s
 }
 
-// nginx is the program. Without it there is nothing to show, and that must be seen.
+// nginx returns the program's path. It fails without nginx instead of skipping the tests.
 func nginx(t *testing.T) string {
 	t.Helper()
 	for _, path := range []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"} {
@@ -105,7 +105,7 @@ func nginx(t *testing.T) string {
 	return ""
 }
 
-// start starts one of the processes, on its port and with its own folder.
+// start starts one of the processes, with its own port and folder.
 func (s *site) start(i int) {
 	s.Helper()
 	dir := filepath.Join(s.w.Dir, fmt.Sprint("run", i))
@@ -115,7 +115,7 @@ func (s *site) start(i int) {
 	e2e.Eventually(s.T, "the process is ready", func() bool { return s.servers[i].Do("GET", "/readyz", nil, "").Status == http.StatusOK })
 }
 
-// from is a client at an address of this machine.
+// from returns a client at an address of this machine.
 func (s *site) from(n int) *http.Client {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(n))}}
 	c := &http.Client{Timeout: e2e.Patience, Transport: &http.Transport{DialContext: d.DialContext}}
@@ -123,7 +123,7 @@ func (s *site) from(n int) *http.Client {
 	return c
 }
 
-// send sends a message to nginx and gives the answer.
+// send sends a message to nginx and returns the answer.
 func (s *site) send(c *http.Client, frame []byte, header map[string]string) (status int, head http.Header, body string, err error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+s.front+"/mcp", strings.NewReader(string(frame)))
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *site) send(c *http.Client, frame []byte, header map[string]string) (sta
 	return resp.StatusCode, resp.Header, string(text), err
 }
 
-// call calls a tool as a client without sessions does, and checks the answer.
+// call calls a tool as a client without sessions, and checks the answer.
 func (s *site) call(c *http.Client, tool string) error {
 	n := s.ids.Add(1)
 	status, _, body, err := s.send(c, e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": e2e.Obj{
@@ -161,8 +161,8 @@ func (s *site) call(c *http.Client, tool string) error {
 	return answered(n, status, body, err)
 }
 
-// begun is how many calls of a tool both processes' servers got. The lock of the
-// backend is held.
+// begun returns the number of calls of a tool at both processes' servers. The server's
+// lock is held.
 func (s *site) begun(tool string) (n int) {
 	for _, told := range s.b.Pick("tools/call") {
 		if e2e.Str(told.Msg, "params", "name") == tool {
@@ -179,7 +179,8 @@ func answered(n int64, status int, body string, err error) error {
 	return err
 }
 
-// legacy calls a tool in a session, and begins another one when that is gone.
+// legacy calls a tool in a session. It begins another session after the server has closed
+// that one.
 func (s *site) legacy(c *http.Client, session *string) error {
 	for range 3 {
 		if *session == "" {

@@ -39,7 +39,7 @@ func TestTheScreenWatchesAResource(t *testing.T) {
 	p.Keys("Enter")
 	p.Shows("Resources 1/")
 	p.Types("s")
-	p.Shows("●  clock", "Δ") // on, and then it ticks
+	p.Shows("●  clock", "Δ") // active, and then it ticks
 	p.Types("s")
 	p.Hides("●  clock")
 }
@@ -121,7 +121,7 @@ func TestTheScreenRestartsAndSwitchesServers(t *testing.T) {
 	p.Restored(e2e.ExitOK)
 }
 
-// What is opened, saved and copied goes where the terminal is.
+// Opening, saving and copying happen on the terminal's machine.
 func TestTheScreenOpensSavesAndCopies(t *testing.T) {
 	t.Parallel()
 	w := e2e.DemoWorld(t)

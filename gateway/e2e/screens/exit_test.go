@@ -53,8 +53,8 @@ func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 		p.Goblin("")
 		p.Resources("logs/app.log")
 		p.Signal(sig)
-		w.WaitScreens(0)
-		if sig != syscall.SIGKILL { // of which nobody hears
+		w.WaitUIs(0)
+		if sig != syscall.SIGKILL { // no process can react to SIGKILL
 			p.Restored(e2e.ExitOK)
 		}
 	}
@@ -92,7 +92,7 @@ func TestAScreenThatJoinsAForgottenDaemonSaysSo(t *testing.T) {
 	tty := first.Ask("pane_tty")
 	require.Contains(t, w.Succeeds("status"), " from "+tty+"\n")
 	first.Tmux("kill-session")
-	w.WaitScreens(0)
+	w.WaitUIs(0)
 
 	next := w.Pane(100, 30)
 	next.Goblin("")
@@ -134,7 +134,7 @@ func TestTheShellGoesOnWhereItWasWhenAScreenEnds(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Filesystem())
 	daemon, guest := w.Pane(80, 24), w.Pane(80, 24)
-	for _, p := range []*e2e.Pane{daemon, guest} { // its own screen, and one through a relay
+	for _, p := range []*e2e.Pane{daemon, guest} { // the daemon's own UI, and one through a relay
 		p.Line("seq 1 15")
 		p.Shows("\n15\n")
 		p.Goblin("")
@@ -188,7 +188,7 @@ func TestASignalEndsADaemonAndGivesTheTerminalBack(t *testing.T) {
 func TestQuitGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
 	for _, args := range e2e.Variants(1,
-		"", // a good terminal
+		"", // a healthy terminal
 		"--theme light --ascii",
 		"; echo ne''xt 1; read x; TERM=dumb $G; echo ne''xt 2; read x; env -u TERM $G", // the first of three
 	) {

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// From what a client has to a screen of it, and to the client with Goblin instead.
+// The UI imports a client's servers, then Goblin replaces them in the client.
 func TestInitAsksWhichServersToTake(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -1,6 +1,7 @@
 //go:build e2e
 
-// Package screens shows the screen, in a real terminal of tmux.
+// These tests run the UI in a real terminal of tmux.
+
 package screens
 
 import (

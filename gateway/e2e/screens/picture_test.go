@@ -62,7 +62,7 @@ func words(svg string) []string {
 	return slices.Compact(found)
 }
 
-// style is how a terminal draws a cell. Colors are CSS; "" is the terminal's default.
+// style is a terminal's style of a cell. Colors are CSS; "" is the terminal's default.
 type style struct {
 	foreground, background string
 	bold, underlined       bool

@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// demo opens a terminal with the demo on it.
+// demo opens a terminal with the demo.
 func demo(w *e2e.World, width, height int) *e2e.Pane {
 	p := w.Pane(width, height)
 	p.Goblin("")
@@ -94,7 +94,7 @@ func TestScreensShowTheDaemonThatAnEditorStarted(t *testing.T) {
 	require.Regexp(t, `tmux\S* +80x24 +\d+ s ago`, shown)
 	require.Equal(t, 1, b.Starts(), "nothing is started twice")
 
-	// Each has its own filter, and quitting one disturbs nobody.
+	// Each UI has its own filter, and quitting one doesn't affect the other.
 	one.Types("/nothing-like-this")
 	one.Hides("logs/app.log")
 	two.Shows("logs/app.log")
@@ -111,7 +111,7 @@ func TestScreensShowTheDaemonThatAnEditorStarted(t *testing.T) {
 	require.Equal(t, daemon.PID, w.Status().PID)
 	require.Equal(t, 1, b.Starts())
 
-	// The client's traffic is there to see.
+	// The client's traffic is visible.
 	two.Types("5")
 	two.Keys("]")
 	two.Shows("tools/call", "e2e")
@@ -133,7 +133,7 @@ func TestTUIServesItsClientBesideTheScreen(t *testing.T) {
 	p.Types("2")
 	p.Shows("shop_stat")
 	c.Close()
-	p.Shows("clients 0") // the screen stays
+	p.Shows("clients 0") // the UI stays open
 	p.Resources("logs/app.log")
 	p.Types("q")
 	p.Restored(e2e.ExitOK)

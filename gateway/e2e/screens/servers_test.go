@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What is typed on a screen stands in the config, and runs, on all screens.
+// A server added in one UI is saved in the config, runs, and appears in all UIs.
 func TestServersAreChangedOnTheScreen(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -71,7 +71,7 @@ func TestTUIBesideADaemonIsABridgeAndARelay(t *testing.T) {
 		c.CallUntilItWorks("shop_stat")
 		require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
 	}
-	w.WaitScreens(1)
+	w.WaitUIs(1)
 	p.Resources("logs/app.log", "clients 2")
 	require.NotEqual(t, daemon, w.Status().PID)
 	require.Equal(t, 2, b.Starts())
@@ -88,23 +88,23 @@ func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
 	b := w.Backend("shop", e2e.AskingServer("elicitation/create", e2e.Obj{
 		"message": "Which size?", "requestedSchema": e2e.Obj{"type": "object", "properties": e2e.Obj{"size": e2e.Obj{"type": "string"}}, "required": []string{"size"}},
 	}))
-	c := w.Bridged() // declares nothing
+	c := w.Bridged() // declares no capabilities
 	one, two := w.Pane(120, 35), w.Pane(120, 35)
 	for _, p := range []*e2e.Pane{one, two} {
 		p.Goblin("")
 		p.Shows("goblin", "clients 1")
 	}
-	w.WaitScreens(2)
+	w.WaitUIs(2)
 	call := c.Begin("tools/call", e2e.Obj{"name": "shop_ask"})
 	two.Shows("Which size?")
 	one.Shows("Which size?", `From server "shop", during a call of "shop_ask" by client "e2e", which can't answer it.`)
-	one.Hides("pause typing to use keys") // until then they are meant for what it covers
+	one.Hides("pause typing to use keys") // until then they apply to what it covers
 	one.Types("large")
 	one.Keys("C-s")
 	require.Contains(t, e2e.Str(c.End(call).Result, "content", 0, "text"), `"size":"large"`)
 	two.Hides("Which size?")
 
-	// A question of no call at all.
+	// A request outside of any call.
 	go b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
 	two.Shows("who?", `From server "shop", outside of any call, so no client can answer it.`)
 	one.Shows("who?")

@@ -69,20 +69,20 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	require.Equal(t, "send", awaiting[0].Name)
 	require.True(t, awaiting[0].New && awaiting[0].Withheld)
 
-	// A restart of everything changes nothing, and neither do other ways in.
+	// A restart of everything changes nothing, and neither does another front.
 	c.Close()
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
 	w.Succeeds("stop")
 	b.WaitGone()
 	require.NotContains(t, w.Succeeds("list", "tools"), "calc_add", "it is what it was at first again, which is a change by now")
-	c = w.Standalone() // which remembers what was approved
+	c = w.Standalone() // with the approved tools cached
 	require.NotContains(t, c.Names("tools"), "calc_send")
 	require.False(t, c.Works(e2e.Obj{"name": "calc_add"}), "by now it is another")
 	require.Equal(t, []string{"calc_same"}, c.Names("tools"))
 }
 
-// A server that has changed a tool while it was away is asked for its list as soon as it is
-// there again. A call in between must not reach the tool that nobody has approved.
+// A server that has changed a tool while it was stopped is asked for its list as soon as
+// it runs again. A call in between must not reach the unapproved tool.
 func TestB38_NoCallPassesTheListThatSaysWhatIsApproved(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"shared", "session"} {
@@ -114,7 +114,7 @@ func noCallPassesTheList(t *testing.T, isolation string) {
 	p := b.WaitStarts(2)
 	b.WaitEvent("wait", "list")
 	changed := c.Begin("tools/call", e2e.Obj{"name": "calc_add", "arguments": e2e.Obj{}})
-	c.Ok("ping", nil) // it has been taken by now
+	c.Ok("ping", nil) // it was received already
 	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "list"}))
 	m := c.End(changed)
 	require.True(t, m.Failed(), "by now it is another")
@@ -167,7 +167,7 @@ func TestB38_WithheldToolsAreReachedByNoName(t *testing.T) {
 	c.WaitListed("tools", "calc_add", true)
 	pull(b)
 	c.WaitListed("tools", "calc_add", false)
-	script := "" // says what it has reached
+	script := "" // returns the reached tool
 	for _, name := range []string{"calc_add", "calc/add", "add", "calc_send", "calc/send", "send", "mcp://calc/add", "calc_add ", "Calc_add"} {
 		for _, params := range []e2e.Obj{{"name": name, "arguments": e2e.Obj{}}, {"name": name, "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 1000}}} {
 			require.NotNil(t, c.Request("tools/call", params).Error, name)
@@ -312,7 +312,7 @@ func TestApproveSaysWhatIsWrongWithAServerThatDoesNotStart(t *testing.T) {
 	require.Contains(t, out.Stdout, "No tools await approval.")
 }
 
-// nextHas gives the tools to processes that start from now on.
+// nextHas sets the tools of processes that start later.
 func nextHas(b *e2e.Backend, tools ...e2e.Obj) {
 	b.T.Helper()
 	path := b.Conf["args"].([]string)[0]

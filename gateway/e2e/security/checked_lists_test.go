@@ -50,7 +50,7 @@ func beginCalls(c *e2e.Client) (ids []string) {
 	return ids
 }
 
-// failed reports an error, or a result that is one.
+// failed reports whether a message is an error or a result with an error.
 func failed(m e2e.Message) bool {
 	return m.Error != nil || string(e2e.At(m.Result, "isError")) == "true"
 }
@@ -68,7 +68,7 @@ func TestCallsWaitForTheListOfANewConnection(t *testing.T) {
 			conf := e2e.Obj{}
 			if cause == "sleep" {
 				if isolation != "shared" {
-					continue // these processes end with their clients
+					continue // these processes exit with their clients
 				}
 				conf["idle_timeout"] = "200ms"
 			}
@@ -83,14 +83,14 @@ func TestCallsWaitForTheListOfANewConnection(t *testing.T) {
 				b.WaitEvent("wait", "list")
 				ids = append(ids, beginCalls(c)...)
 				same := c.Begin("tools/call", e2e.Obj{"name": "calc_same", "arguments": e2e.Obj{}})
-				c.Ok("ping", nil) // the calls have been taken by now
+				c.Ok("ping", nil) // the calls were received already
 				require.Empty(t, toolsCalled(b, 2))
 				b.DoAt(p, e2e.Do("on", e2e.Obj{"key": "tools/list", "actions": e2e.Actions(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"tools": changedTools}}))}))
 				b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "list"}))
 				require.False(t, failed(c.End(same)), "it is what was approved")
 				require.Equal(t, []string{"same"}, toolsCalled(b, 2))
 				for _, id := range ids {
-					if m := c.End(id); cause != "edit" { // the process before takes calls until the edit is applied
+					if m := c.End(id); cause != "edit" { // the old process accepts calls until the edit is applied
 						require.True(t, failed(m), "by now it is another")
 					}
 				}
@@ -107,7 +107,7 @@ func TestCallsWaitForTheListOfANewConnection(t *testing.T) {
 	}
 }
 
-// Without pin: strict, calls go on as soon as there is a connection.
+// Without pin: strict, calls continue as soon as there is a connection.
 func TestCallsDoNotWaitForListsWithoutStrictPins(t *testing.T) {
 	t.Parallel()
 	for _, pin := range []string{"report", "off"} {
@@ -243,7 +243,7 @@ func toolsCalled(b *e2e.Backend, start int) (names []string) {
 	return names
 }
 
-// Each process lists for itself: what one lists says nothing of another.
+// Each process lists for itself: one process's list doesn't apply to another.
 func TestEachProcessIsHeldToItsOwnList(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"session", "project"} {

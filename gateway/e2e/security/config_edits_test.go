@@ -68,7 +68,7 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 			require.Equal(t, "TOOL_NOT_FOUND", modern.Fault("tools/call", retry).Kind(), "a call that waits is not resumed")
 			require.Equal(t, calls, b.Count("tools/call"))
 
-			// What the config allows goes on, with a process that lists nothing.
+			// Allowed entries still work, with a process that lists nothing.
 			b.WaitStarts(2)
 			e2e.Eventually(t, "the new process", func() bool { return c.Works(e2e.Obj{"name": "b_keep"}) })
 			require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "b_danger"}).Kind())
@@ -90,7 +90,8 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 			require.Empty(t, b.Received("prompts/get"))
 			modern.StopListening(id)
 
-			// Allowed again, it is there as soon as the server lists, and watched.
+			// When it is allowed again, it appears as soon as the server lists, and is
+			// watched.
 			w.Edit(func() {
 				for k := range denials {
 					delete(b.Conf, k)
@@ -145,7 +146,7 @@ func TestServersThatAnEditTakesAwayAreNotCalled(t *testing.T) {
 	}
 }
 
-// own leaves out Goblin's own.
+// own omits Goblin's own names.
 func own(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "b_") && !strings.HasPrefix(name, "mcp://b/") })
 }
@@ -173,8 +174,8 @@ func configure(b *e2e.Backend, with e2e.Obj) {
 	}
 }
 
-// The other way round: what openers make of URIs that are no spelling of a denied
-// file is let through, whatever it looks like.
+// The opposite case: URIs that are not a spelling of a denied file are allowed, even if
+// they look similar.
 func TestWhatIsNotDeniedIsReadAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

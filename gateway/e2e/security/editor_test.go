@@ -13,7 +13,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// editor is a world whose editor is a script. $1 is the file to edit, $CONFIG the config.
+// editor returns a world whose editor is a script. $1 is the file to edit, $CONFIG the
+// config.
 func editor(t *testing.T, script string) *e2e.World {
 	t.Helper()
 	w := e2e.NewWorld(t)
@@ -35,7 +36,8 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// Editors leave backups beside the file, and save by another file with a mode of its own.
+// Editors leave backups beside the file. They save by replacing it with a file of another
+// mode.
 func TestNothingOfAnEditedConfigIsOpenToOthersOrStays(t *testing.T) {
 	t.Parallel()
 	w := editor(t, `cp "$1" "$1~"; echo "# more" >> "$1"; cp "$1" "$1.new"; mv "$1.new" "$1"; stat -c %a "$(dirname "$1")" > "$SEEN"`)

@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// reader is a server that reads whatever it is asked for.
+// reader is a server that reads any URI.
 func reader() e2e.Obj {
 	return e2e.Obj{
 		"resources": []e2e.Obj{
@@ -21,7 +21,7 @@ func reader() e2e.Obj {
 	}
 }
 
-// listsOnce is a server that lists once: later processes refuse to.
+// listsOnce is a server that lists once: later processes refuse it.
 func listsOnce() e2e.Obj {
 	on := e2e.Obj{
 		"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}), e2e.Do("answers")),
@@ -38,7 +38,7 @@ func listsOnce() e2e.Obj {
 	}
 }
 
-// denials is what an edit forbids.
+// denials are the entries that an edit denies.
 var denials = e2e.Obj{
 	"tools": e2e.Obj{"deny": []string{"danger", "ask"}}, "prompts": e2e.Obj{"deny": []string{"danger"}}, "resources": e2e.Obj{"deny": []string{"file:/secret/*"}},
 }

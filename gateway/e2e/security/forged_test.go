@@ -92,7 +92,7 @@ func TestWhatAServerForgesReachesNoOtherCall(t *testing.T) {
 }
 
 // TestConfigsShareNoState shows that two configs of one user with a server of one name
-// share neither switches nor pins nor counts.
+// share no disabled entries, pins or counts.
 func TestConfigsShareNoState(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

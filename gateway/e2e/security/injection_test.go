@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// sequences make terminals do something, or hide what they show. Each has a
-// mark that no picture of Goblin's own holds.
+// sequences control terminals or hide text. Each has a mark that no frame of Goblin's own
+// contains.
 var sequences = []string{
 	"\x1b]0;inj-title", "\x1b]8;;http://inj-link", "\x1b]52;c;inj-copy", "\x1bPinj-dcs", "\x1b_inj-apc", "\x1b[31;1;5;7;9m",
 	"\u009b31;inj-csi", "\u009d0;inj-osc", "\u0090inj-dcs", "\x1b[?1003;1006h", "\x1b[2Jinj-clear", "\x1bcinj-reset",
@@ -23,7 +23,7 @@ var sequences = []string{
 
 var injection = strings.Join(sequences, " ") + " inj-end"
 
-// harmless fails if a text would do to a terminal what the injection asks for.
+// harmless fails if a text contains the effect of an injection.
 func harmless(t *testing.T, where, text string) {
 	t.Helper()
 	for _, sequence := range sequences {
@@ -98,7 +98,7 @@ func TestB21_P11_C16_ControlSequencesNeverReachATerminal(t *testing.T) {
 		for _, more := range [][]string{nil, {"--json"}} {
 			out := w.Run(append(all, more...)...)
 			harmless(t, "stderr of "+args, out.Stderr)
-			if verb != "read" { // whose output is the resource, as it is
+			if verb != "read" { // whose output is the unchanged resource
 				harmless(t, "stdout of "+args, out.Stdout)
 			}
 		}
@@ -134,19 +134,19 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 		p.Shows("inj-")
 		if pane == "3" {
 			p.Shows("Get hostile/p")
-			p.PressUntil("Escape", "Get hostile/p") // the first may close what completes the field
+			p.PressUntil("Escape", "Get hostile/p") // the first may close the field's completions
 			continue
 		}
 		p.Keys("Escape")
 	}
-	p.Types("2/ask") // a question of the server
+	p.Types("2/ask") // a request from the server
 	p.Keys("Enter")
 	p.Types("c")
 	p.Keys("C-s")
 	p.Shows("asks (waiting", "inj-bidi")
 	p.PressUntil("Escape", "asks (waiting")
 	p.Types("5")
-	for _, text := range []string{"tools/call", "inj-title", "inj-"} { // requests, what the server prints, the log
+	for _, text := range []string{"tools/call", "inj-title", "inj-"} { // requests, the server's output, the log
 		p.Keys("]")
 		p.Shows(text)
 	}

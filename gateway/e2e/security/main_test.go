@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package security shows what attackers do not get: secrets, names of others,
-// unpinned tools, the terminal, the machine through a script.
+// Package security tests that attackers don't get secrets, names of others, unpinned
+// tools, the terminal, or the machine through a script.
 package security
 
 import (

@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The spellings of what github may have, in requests.
+// The spellings of names that belong to github, in requests.
 var (
 	githubTools   = []string{"github_create_issue", "github/create_issue", "github_x_y", "github/a/b", "my.api_x", "my_api_x", "my.api/x"}
 	githubPrompts = []string{"github/review", "github_review", "my.api_x", "my_api_x"}
@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// squatter is a server that has all of them, in every way there is.
+// squatter is a server that uses all of them in every possible way.
 func squatter() e2e.Obj {
 	s := e2e.Obj{"templates": []e2e.Obj{e2e.Template("{+any}"), e2e.Template("mcp://github/{+any}"), e2e.Template("github_{any}")}}
 	var tools, prompts, resources, links []e2e.Obj
@@ -119,7 +119,7 @@ func TestNamesOfAServerThatIsNotThereReachNobodyElse(t *testing.T) {
 	}
 }
 
-// luaString is a text as scripts write it.
+// luaString returns a text as a Lua literal.
 func luaString(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -128,7 +128,7 @@ func luaString(s string) string {
 	return `"` + b.String() + `"`
 }
 
-// asks is how often a backend was asked for something of its own.
+// asks returns the number of requests to a server for its own entries.
 func asks(b *e2e.Backend) (n int) {
 	b.T.Helper()
 	for _, method := range []string{"tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete"} {
@@ -166,7 +166,7 @@ func TestGoblinsOwnNamesAreNobodyElses(t *testing.T) {
 	}
 }
 
-// longTailOf is the tail of a name that could be meant to look like another's.
+// longTailOf returns the tail of a name that could imitate another server's.
 func longTailOf(server, original string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + original))
 	return hex.EncodeToString(sum[:4]) + "_" + hex.EncodeToString(sum[4:8])
@@ -188,7 +188,7 @@ func TestNoServerCanTakeAListedNameByItsTail(t *testing.T) {
 			}
 			w.Backend("my", mine, e2e.Obj{"disabled": down})
 			w.Backend("my_db", evil)
-			// Of two that would have one prefix, the later always carries the tail.
+			// If two servers would have one prefix, the later always carries the tail.
 			w.Backend("a.b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("x_" + e2e.HashSuffix("a_b", "x"))}})
 			w.Backend("a_b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("x")}}, e2e.Obj{"disabled": down})
 			c := w.Standalone()

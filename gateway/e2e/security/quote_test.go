@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// tricky are names of tools that a shell reads as something else without quotes.
+// tricky are names of tools that a shell misreads without quotes.
 var tricky = []string{
 	"plain",
 	"`touch hit`", "$(touch hit)", "{a,b}", "#x", "-x", "--json", "--", "it's", "'; touch hit; '", `\'; touch hit #`, `a\b`, `a"; touch hit; "b`,
@@ -27,7 +27,7 @@ var tricky = []string{
 // unsafe are names of tools that no user can check in a command.
 var unsafe = []string{"a\nb", "a\x1b'; touch hit; '", "a\u202eb", "a\u200bb", "a      b", strings.Repeat("long", 60)}
 
-// inShell runs a command line in a shell, in a folder of its own in which "goblin" is found.
+// inShell runs a command line in a shell, in its own folder in which "goblin" is found.
 func inShell(t *testing.T, w *e2e.World, shell, line string) {
 	t.Helper()
 	bin, folder := t.TempDir(), t.TempDir()
@@ -40,7 +40,7 @@ func inShell(t *testing.T, w *e2e.World, shell, line string) {
 	require.Empty(t, left, "%s ran something: %s", shell, line)
 }
 
-// A user may copy the row of a tool behind "goblin approve".
+// A user may copy a tool's row after "goblin approve".
 func TestNamesOfToolsThatAwaitApprovalRunNothingInAShell(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

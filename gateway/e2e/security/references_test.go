@@ -13,8 +13,9 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A server gets what its config refers to; what others see of that is nothing. One whose
-// reference cannot be had is off alone, says why, and starts once that is mended.
+// A server gets the values that its config refers to; other servers and clients never see
+// them. A server with an unresolved reference is stopped alone, reports the reason, and
+// starts after a fix.
 func TestReferencesReachTheServerAndNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// askingForRoots is a server that asks for roots in a call.
+// askingForRoots is a server that requests roots in a call.
 func askingForRoots() e2e.Obj {
 	script := e2e.CountingServer()
 	script["tools"] = append(script["tools"].([]e2e.Obj), e2e.Tool("ask"), e2e.Tool("where"))
@@ -24,8 +24,8 @@ func askingForRoots() e2e.Obj {
 	return script
 }
 
-// inProjects makes a server with a process for each project, one that clients share, and the
-// folders of two projects.
+// inProjects adds a server with a process for each project, and one that clients share.
+// It returns the folders of two projects.
 func inProjects(w *e2e.World) (own *e2e.Backend, one, other string) {
 	w.T.Helper()
 	own = w.Backend("own", askingForRoots(), e2e.Obj{"isolation": "project", "env": e2e.Obj{"WHERE": "<${project}>"}})
@@ -79,7 +79,7 @@ func TestRootsOverHTTPSelectNoProjectWithoutAToken(t *testing.T) {
 			withRoots(owner, at(one)).Init()
 			require.Contains(t, owner.CallText("own_where", e2e.Obj{}), "WHERE=<"+one+">", "a client over stdio has its project")
 
-			for _, folder := range []string{one, other} { // the owner's, and one that nobody is in
+			for _, folder := range []string{one, other} { // the owner's, and one without a client
 				root := at(folder)
 				c := withRoots(web.RawClient(), root)
 				c.Init()

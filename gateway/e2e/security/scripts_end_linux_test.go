@@ -62,7 +62,7 @@ func TestScriptsEndWithTheirCallers(t *testing.T) {
 			id := beginLua(c, script)
 			calls++
 			b.WaitReceived("tools/call", calls)
-			there := scripts(w) // this one, and those that wait
+			there := scripts(w) // this one, and the waiting ones
 			how(id)
 			e2e.Eventually(t, "the end of the script's process", func() bool { return len(alive(there)) < len(there) })
 		}
@@ -70,7 +70,7 @@ func TestScriptsEndWithTheirCallers(t *testing.T) {
 		for _, script := range []string{"while true do end", endless["tail calls"], "while true do pcall(function() while true do end end) end"} {
 			ends(keeper, "b.t{} "+script, func(id string) { keeper.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)}) })
 		}
-		if keeper.Web == nil { // else no server hears of it
+		if keeper.Web == nil { // otherwise no server is notified
 			leaves := connect(e2e.Obj{})
 			ends(leaves, "b.hang{}", func(string) { leaves.Close() })
 			dies := w.BridgeToRunning()
@@ -125,7 +125,7 @@ func TestScriptsOfTheShellEndWithTheirCommand(t *testing.T) {
 	e2e.Eventually(t, "the servers' end", func() bool { return len(w.Processes("testserver")) == 0 })
 }
 
-// The version that runs goes on when another has taken its place.
+// A running version continues to work after its file was replaced.
 func TestScriptsRunWhenTheProgramIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
@@ -171,7 +171,7 @@ func TestErrorsOfScriptsAreBounded(t *testing.T) {
 			`while true do print("") end`, `print(("x"):rep(1e6))`, `return ("x"):rep(1e6)`, `result(("x"):rep(4000)) error(("x"):rep(5e5))`,
 			`local x = ` + strings.Repeat("y", 60000) + ` z`, `local ` + strings.Repeat("y", 60000) + ` = = 1`,
 		}
-		if c.Web != nil { // the way that an error takes to each client
+		if c.Web != nil { // each client gets errors in another way
 			failing = failing[:3]
 		}
 		failing = e2e.Variants(3, failing...)

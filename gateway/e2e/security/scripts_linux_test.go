@@ -21,8 +21,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// workersOf are the processes of scripts that some processes have started: those that
-// run one, and the one that waits.
+// workersOf returns the script processes of some parents: the running ones and the
+// waiting one.
 func workersOf(parents ...string) (pids []int) {
 	e2e.EachProcess(func(of string, cmd []byte) {
 		if !bytes.Contains(cmd, []byte("script-worker")) {
@@ -38,7 +38,7 @@ func workersOf(parents ...string) (pids []int) {
 	return pids
 }
 
-// scripts are the processes of scripts of a world.
+// scripts returns the script processes of a world.
 func scripts(w *e2e.World) []int {
 	w.T.Helper()
 	var parents []string
@@ -49,14 +49,14 @@ func scripts(w *e2e.World) []int {
 	return workersOf(parents...)
 }
 
-// gone waits for the end of processes that belonged to nobody else.
+// gone waits until the processes have exited. They must not serve another test.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	require.NotEmpty(t, pids)
 	e2e.Eventually(t, fmt.Sprintf("the end of %v", pids), func() bool { return len(alive(pids)) == 0 })
 }
 
-// alive are those that have not ended.
+// alive returns the processes that still run.
 func alive(pids []int) (left []int) {
 	for _, pid := range pids {
 		if cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(cmd, []byte("script-worker")) {
@@ -71,7 +71,7 @@ func beginLua(c *e2e.Client, script string) string {
 	return c.Begin("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": script}})
 }
 
-// texts are the bytes of all texts of a result.
+// texts returns the size of all texts of a result, in bytes.
 func texts(result json.RawMessage) (n int) {
 	var r struct {
 		Content []struct{ Text string }
@@ -83,7 +83,7 @@ func texts(result json.RawMessage) (n int) {
 	return n
 }
 
-// endless are scripts that do not come to an end by themselves.
+// endless are scripts that never finish.
 var endless = map[string]string{
 	"tail calls":             `local function f() return f() end return f()`,
 	"tail calls in a circle": `local a, b function a(n) return b(n + 1) end function b(n) return a(n) end return a(0)`,
@@ -124,7 +124,7 @@ func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
 	c.Prog.Bounded(150)
 }
 
-// greedy are scripts that need more memory than they may.
+// greedy are scripts that exceed their memory limit.
 var greedy = map[string]string{
 	"a text of 1 GB":           `return #("x"):rep(1e9)`,
 	"a text beyond all":        `return #("xxxxxxxx"):rep(2^61)`,
@@ -169,7 +169,7 @@ func TestTheProcessOfAScriptHasNothing(t *testing.T) {
 	w := e2e.WithMeta(t)
 	w.Env = append(w.Env, "SECRET_OF_GOBLIN=hidden")
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
-	// Editors leave files open for all that they start.
+	// Editors leave files open for all processes that they start.
 	w.Write()
 	c := w.PipeTo("/bin/sh", "-c", `exec 9<"$0"; exec "$@"`, w.Config, e2e.Goblin, "stdio", "--standalone")
 	c.Init()
@@ -189,7 +189,7 @@ func TestTheProcessOfAScriptHasNothing(t *testing.T) {
 	for _, f := range files {
 		to, err := os.Readlink(dir + "fd/" + f.Name())
 		require.NoError(t, err)
-		// What is anonymous is how Go's runtime waits.
+		// Go's runtime uses the anonymous ones to wait.
 		require.Regexp(t, `^(pipe:\[\d+\]|anon_inode:\[event(poll|fd)\])$`, to, f.Name())
 	}
 	group, err := syscall.Getpgid(pids[0])
@@ -204,7 +204,7 @@ func TestTheProcessOfAScriptHasNothing(t *testing.T) {
 	gone(t, pids)
 }
 
-// calling is a server whose calls tell that a script has begun.
+// calling is a server whose calls show that a script has begun.
 func calling(w *e2e.World) *e2e.Backend {
 	return w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("hang")}, "on": e2e.Obj{"tools/call hang": e2e.Actions(e2e.Do("hang"))}})
 }

@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// probe is a script that reports all that it can find out.
+// probe is a script that reports everything that it can detect.
 const probe = `
 local out = {}
 local function note(...) for _, v in ipairs{...} do out[#out + 1] = type(v) == "string" and v or json.encode(v) end end
@@ -33,7 +33,7 @@ try(function() return open.execute_lu{} end)
 return out
 `
 
-// jewels has entries whose names and texts tell that the client does not get them.
+// jewels has entries whose names and texts mark them as hidden from the client.
 func jewels(mark string) e2e.Obj {
 	return e2e.Obj{
 		"tools": []e2e.Obj{
@@ -49,7 +49,8 @@ func jewels(mark string) e2e.Obj {
 	}
 }
 
-// narrowed is a world with a profile that hides entries, and a server of which it has none.
+// narrowed returns a world with a profile that hides entries of one server and all of
+// another.
 func narrowed(t *testing.T) (w *e2e.World, open, vault *e2e.Backend) {
 	w = e2e.NewWorld(t)
 	w.Gateway["pin"] = "strict"
@@ -73,7 +74,7 @@ func TestScriptsFindOutOnlyWhatTheProfileShows(t *testing.T) {
 			c := w.Pipe(args...)
 			c.Init()
 			c.WaitListed("tools", "open_renamed", true)
-			for _, b := range []*e2e.Backend{open, vault} { // tools that are withheld, and that the profile does not have
+			for _, b := range []*e2e.Backend{open, vault} { // tools that are unapproved, and tools outside of the profile
 				lists := b.Count("tools/list")
 				b.Add("tools", e2e.Tool("hide_withheld_sparkling"))
 				b.ListChanged("tools")

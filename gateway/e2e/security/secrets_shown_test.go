@@ -47,8 +47,8 @@ func TestH06_P09_P14_SecretsAreNowhereToBeSeen(t *testing.T) {
 	keepsSecretInFiles(w)
 }
 
-// secrets is a world whose servers have all kinds of secrets, of which they
-// talk where nobody should.
+// secrets is a world whose servers have all kinds of secrets, and reveal them in many
+// places.
 func secrets(t *testing.T) *e2e.World {
 	w := e2e.NewWorld(t)
 	w.Env = []string{"API_KEY=" + sentinel + "-variable"}
@@ -59,7 +59,7 @@ func secrets(t *testing.T) *e2e.World {
 	script := e2e.Filesystem()
 	script["on"] = e2e.Obj{
 		"start": e2e.Actions(e2e.Do("stderr", e2e.Obj{"text": "my key is " + sentinel + "-variable, or " + sentinel + "-env"}),
-			e2e.Do("crash", e2e.Obj{"code": 5, "text": "cannot log in with " + sentinel + "-env", "starts": 2})), // an end at the first question is no failure yet
+			e2e.Do("crash", e2e.Obj{"code": 5, "text": "cannot log in with " + sentinel + "-env", "starts": 2})), // an exit at the first request is no failure yet
 		"tools/call move": e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32000, "message": "no entry with " + sentinel + "-variable"}})),
 		"tools/call stat": e2e.Actions(e2e.Do("echo")),
 	}
@@ -93,7 +93,7 @@ func TestH13_SessionIdsOfHTTPClientsAreToldToNobody(t *testing.T) {
 	a.Notify("notifications/unknown", nil)
 	require.Equal(t, 400, s.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": b.Web.Id, "MCP-Protocol-Version": e2e.Revision}, `{"id":`).Status)
 	told := w.Succeeds("status", "--json") + w.Succeeds("status") + w.Succeeds("approve", "--json")
-	s.Client(false) // b makes room
+	s.Client(false) // b is evicted
 	told += a.Request("resources/read", e2e.Obj{"uri": "goblin://servers"}).Raw + a.CallText("catalog_servers", e2e.Obj{}) + s.Do("GET", "/metrics", nil, "").Body
 	for _, c := range []*e2e.Client{a, b} {
 		require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c.Web.Id}, "").Status, 500)
@@ -126,7 +126,7 @@ func TestP14_TheScreenHidesSecretsInLogsAndTraffic(t *testing.T) {
 	p.Shows("logs/app.log")
 	p.Types("1")
 	p.Shows("angry")
-	for range 4 { // each server in the detail panel
+	for range 4 { // each server in the detail pane
 		p.Keys("Down")
 	}
 	p.Types("5")

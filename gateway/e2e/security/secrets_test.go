@@ -25,7 +25,7 @@ func keepsSecret(w *e2e.World, where, text string) {
 	}
 }
 
-// keepsSecretInFiles looks into all that Goblin has written.
+// keepsSecretInFiles checks all files that Goblin has written.
 func keepsSecretInFiles(w *e2e.World) {
 	w.T.Helper()
 	for _, dir := range []string{"home", "run", "cfg"} {

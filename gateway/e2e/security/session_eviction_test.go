@@ -10,8 +10,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A stranger opens many more sessions than there are places. Clients without a stream, which
-// made requests before, keep their sessions.
+// A stranger opens many more sessions than the limit. Clients without a stream that made
+// requests earlier keep their sessions.
 func TestSessionsOfAStrangerEvictNoClientThatMadeARequest(t *testing.T) {
 	t.Parallel()
 	const (
@@ -54,8 +54,8 @@ func TestSessionsOfAStrangerEvictNoClientThatMadeARequest(t *testing.T) {
 	}
 }
 
-// A client that completed the handshake and made no request yet keeps its session, too, if
-// the stranger does not even do that.
+// A client that completed the handshake and made no request yet keeps its session, too,
+// if the stranger omits the handshake.
 func TestSessionsWithoutAHandshakeAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -16,7 +16,7 @@ func TestLongNamesAndURIsAreRefused(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Gateway["meta_tools"] = true
-	for i := range 12 { // the more there are, the more a name could be
+	for i := range 12 { // with more of them, a name could have more forms
 		w.Backend(strings.Repeat("a_", i)+"b", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("p")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
 	}
 	long, name, uri := strings.Repeat("a_", 200_000), strings.Repeat("n", 4096), "x:"+strings.Repeat("u", 65534)

@@ -148,7 +148,7 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 	}
 }
 
-// Services often have a HOME that is not theirs, or no folder at all.
+// Services often have another user's HOME, or no folder at all.
 func TestWithoutAStateFolderNothingIsHidden(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -160,7 +160,7 @@ func TestWithoutAStateFolderNothingIsHidden(t *testing.T) {
 	require.Contains(t, w.Status().Notice, "until then nothing is disabled")
 }
 
-// The folder was there, and what it had is unknown.
+// The folder existed, and its content is unknown.
 func TestADamagedFolderHidesServers(t *testing.T) {
 	t.Parallel()
 	w, file := withDisabled(t)
@@ -187,7 +187,7 @@ func TestAChangeKeepsTheDamagedFileAside(t *testing.T) {
 	require.Contains(t, string(text), `"keep"`)
 	require.NotContains(t, w.Run("validate").Stderr, "disabled entries")
 
-	// What another version wrote is good for that version, and stays.
+	// A file of another version is valid for that version, and stays.
 	become(t, file, "newer")
 	out = w.Run("tools", "on", "files_keep")
 	require.Equal(t, e2e.ExitFailure, out.Code)
@@ -385,14 +385,14 @@ func TestNoKindOfStateFileHangsACommand(t *testing.T) {
 	}
 }
 
-// A config and what it refers to may be any file that the user names.
+// A config and its references may be any file that the user names.
 func TestNoKindOfConfigFileHangsACommand(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"pipe", "directory", "endless", "dangling", "socket", "too large"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.AllowDaemon = true // a daemon may start after its bridge has ended
+			w.AllowDaemon = true // a daemon may start after its bridge has exited
 			at := filepath.Join(w.Dir, "other")
 			become(t, at, kind)
 			out := w.Run("validate", "--config", at)

@@ -39,8 +39,8 @@ func runBound(w *e2e.World, args ...string) (code int, text string) {
 	return code, stdout.String() + p.Stderr.String()
 }
 
-// lock takes all rights to paths from their owner. It returns a function that gives them
-// back, which the end of the test calls, too.
+// lock removes all rights to paths from their owner. It returns a function that restores
+// them, which also runs at the end of the test.
 func lock(t *testing.T, paths ...string) (unlock func()) {
 	t.Helper()
 	modes := make([]fs.FileMode, len(paths))
@@ -59,7 +59,7 @@ func lock(t *testing.T, paths ...string) (unlock func()) {
 	return unlock
 }
 
-// places return what of the state is unreadable, by the path of a file.
+// places return the unreadable part of the state, by the path of a file.
 var places = map[string]func(file string) []string{
 	"file":         func(file string) []string { return []string{file, file + ".good"} },
 	"folder":       func(file string) []string { return []string{filepath.Dir(file)} },
@@ -105,7 +105,7 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 	}
 }
 
-// Such as one that another user wrote while the daemon runs.
+// For example, a file that another user wrote while the daemon runs.
 func TestADamagedFileThatAppearsHidesServersOfARunningDaemon(t *testing.T) {
 	t.Parallel()
 	w, file := withDisabled(t)
@@ -136,7 +136,7 @@ func TestUnreadableStrictPinsApproveNothing(t *testing.T) {
 	}
 }
 
-// An administrator who changes the owner of a file leaves its time of change.
+// Changing the owner of a file doesn't change its modification time.
 func TestTheNoticeOfUnreadablePinsGoesWithTheRepair(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -166,7 +166,7 @@ func TestTheNoticeOfUncheckedToolsAsksForARestart(t *testing.T) {
 	require.Contains(t, w.Status().Notice, "changed tools are not detected until the file is repaired and Goblin restarted: read pinned tools")
 }
 
-// A disk that is not mounted leaves a link that leads nowhere.
+// A disk that is not mounted leaves a dangling link.
 func TestALinkInPlaceOfAFolderHidesServers(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"folder", "state folder", "outer folder"} {

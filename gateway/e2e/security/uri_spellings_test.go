@@ -55,7 +55,7 @@ func TestNoSpellingOfADeniedURIReachesItsServer(t *testing.T) {
 					ref := e2e.Obj{"ref": e2e.Obj{"type": "ref/resource", "uri": spelling}, "argument": e2e.Obj{"name": "a", "value": ""}}
 					require.Equal(t, "RESOURCE_NOT_FOUND", c.Fault("completion/complete", ref).Kind(), "%q", spelling)
 					require.NotNil(t, modern.Request("completion/complete", ref).Error)
-					if !strings.ContainsFunc(spelling, func(r rune) bool { return r <= ' ' || r > '~' }) { // it stands in a header
+					if !strings.ContainsFunc(spelling, func(r rune) bool { return r <= ' ' || r > '~' }) { // it is in a header
 						require.Equal(t, "RESOURCE_NOT_FOUND", modern.Fault("resources/read", e2e.Obj{"uri": spelling}).Kind(), "%q", spelling)
 					}
 					watched = append(watched, spelling)
@@ -81,7 +81,7 @@ func TestNoSpellingOfADeniedURIReachesItsServer(t *testing.T) {
 				}
 			}
 
-			// Neither are updates of it delivered.
+			// Updates of it are not delivered either.
 			modern.Forget()
 			c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("fs", "file:///pub/dir")})
 			for _, uri := range []string{"file:///pub/dir/../../secret/k", "file:///pub/dir/%2e%2e/%2e%2e/secret/k", `file:///pub/dir/..\..\secret\k`, "file:///pub/dir/ok"} {
@@ -93,7 +93,7 @@ func TestNoSpellingOfADeniedURIReachesItsServer(t *testing.T) {
 	}
 }
 
-// openers are ways in which servers find the file that a URI means.
+// openers are ways in which servers find the file of a URI.
 var openers = map[string]func(uri string) string{
 	"as it is":        func(uri string) string { return strings.TrimPrefix(uri, "file://") },
 	"decoded":         func(uri string) string { return unescaped(strings.TrimPrefix(uri, "file://")) },
@@ -110,7 +110,7 @@ var openers = map[string]func(uri string) string{
 	},
 }
 
-// unescaped resolves every escape, whatever the others are.
+// unescaped resolves every valid escape, regardless of invalid ones.
 func unescaped(s string) string {
 	return regexp.MustCompile(`%[0-9A-Fa-f]{2}`).ReplaceAllStringFunc(s, func(e string) string {
 		plain, _ := url.PathUnescape(e)
@@ -126,7 +126,7 @@ func parsed(uri string) string {
 	return u.Path + u.Opaque
 }
 
-// opens are the files that a URI opens, by one way or another.
+// opens returns the files that a URI opens in any of these ways.
 func opens(uri string) (files []string) {
 	for _, open := range openers {
 		name := open(uri)

@@ -13,24 +13,24 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// ask is a request and what its answer must be.
+// ask is a request and the requirements for its answer.
 type ask struct {
 	method string
 	params e2e.Obj
-	server string // that is asked, "" for Goblin itself
+	server string // that gets it; "" for Goblin itself
 	token  bool   // with a progress token
-	path   []any  // where a result holds want
+	path   []any  // of want in the result
 	want   string // unique to the request
-	any    bool   // any result will do
-	prompt bool   // the server takes no time for it
+	any    bool   // any result is valid
+	prompt bool   // the server answers at once
 }
 
 func (a ask) String() string { return fmt.Sprintf("%s %.200s", a.method, e2e.Marshal(a.params)) }
 
-// unique is a value that no other request has.
+// unique returns a value that no other request has.
 func (s *soak) unique() string { return fmt.Sprintf("v%d", s.serial.Add(1)) }
 
-// call is a call of a tool, whose answer repeats its arguments.
+// call returns a call of a tool whose answer repeats its arguments.
 func (s *soak) call(server, tool string, more ...e2e.Obj) ask {
 	args := e2e.Merge(e2e.Obj{"v": s.unique()}, more)
 	return ask{
@@ -57,7 +57,7 @@ func (s *soak) prompt(server string) ask {
 
 func (s *soak) some(r *rand.Rand) string { return s.names[r.IntN(len(s.names))] }
 
-// usual is what clients ask most of the time; the faults are somebody else's.
+// usual returns one of the frequent requests, without faults.
 func (s *soak) usual(r *rand.Rand) ask {
 	server := s.some(r)
 	switch n := r.IntN(100); {
@@ -88,7 +88,7 @@ func (s *soak) usual(r *rand.Rand) ask {
 }
 
 // judge checks an answer and reports whether it was a result.
-func (s *soak) judge(p *guest, f *flight, m e2e.Message) bool {
+func (s *soak) judge(p *soakClient, f *flight, m e2e.Message) bool {
 	a := f.ask
 	took := time.Since(f.begun)
 	if !m.Failed() {

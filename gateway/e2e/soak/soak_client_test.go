@@ -19,11 +19,10 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// visitor is one life of a client.
+// visitor runs a client from its connection to its end.
 type visitor func(s *soak, ctx context.Context, r *rand.Rand)
 
-// visitors are the kinds of clients; each has a place of its own in which one
-// comes after the other has gone.
+// visitors are the kinds of clients. Of each kind, one client runs at a time.
 var visitors = map[string]visitor{
 	"bridge":           func(s *soak, ctx context.Context, r *rand.Rand) { s.bridge(ctx, r, false) },
 	"stateless bridge": func(s *soak, ctx context.Context, r *rand.Rand) { s.bridge(ctx, r, true) },
@@ -37,8 +36,8 @@ var visitors = map[string]visitor{
 	"shell":            (*soak).shell,
 }
 
-// work lets several requests at a time go on until the visit is over.
-func (s *soak) work(ctx context.Context, p *guest) {
+// work sends several concurrent requests until the visit is over.
+func (s *soak) work(ctx context.Context, p *soakClient) {
 	var all sync.WaitGroup
 	for range 1 + p.n(6) {
 		r := rand.New(rand.NewPCG(s.seed, uint64(p.n(1<<30))))
@@ -69,8 +68,8 @@ func (s *soak) pause(ctx context.Context, r *rand.Rand, ms int) {
 	}
 }
 
-// watch subscribes to something and ends some of that.
-func (s *soak) watch(ctx context.Context, p *guest) {
+// watch subscribes to some resources and unsubscribes from some of them.
+func (s *soak) watch(ctx context.Context, p *soakClient) {
 	var uris []string
 	for range 1 + p.n(3) {
 		uris = append(uris, e2e.In(s.names[p.n(len(s.names))], fmt.Sprint("mem:///watch/", p.n(4))))
@@ -98,8 +97,8 @@ func (s *soak) watch(ctx context.Context, p *guest) {
 	}
 }
 
-// pipes starts a bridge, and shakes hands. Reading stops while the gate is held.
-func (s *soak) pipes(p *guest) (gate *sync.Mutex, end func()) {
+// pipes starts a bridge and performs the handshake. Reading stops while the gate is held.
+func (s *soak) pipes(p *soakClient) (gate *sync.Mutex, end func()) {
 	s.file.RLock()
 	defer s.file.RUnlock()
 	cmd := exec.Command(e2e.Goblin, "stdio")
@@ -119,7 +118,7 @@ func (s *soak) pipes(p *guest) (gate *sync.Mutex, end func()) {
 	p.send = func(frame []byte) {
 		writing.Lock()
 		defer writing.Unlock()
-		_, _ = in.Write(append(frame, '\n')) // its end is seen on stdout
+		_, _ = in.Write(append(frame, '\n')) // its exit is noticed on stdout
 	}
 	p.leave = func() { _ = cmd.Process.Kill() }
 	gate = new(sync.Mutex)
@@ -150,7 +149,7 @@ func (s *soak) pipes(p *guest) (gate *sync.Mutex, end func()) {
 			s.wrong("%s: exit %d: %s", p.name, code, e2e.Tail(said.String(), 5000))
 		}
 	}
-	// The first answer says that the config has been read.
+	// After the first answer the config has been read.
 	if !p.handshake() {
 		end()
 		return nil, nil
@@ -159,7 +158,7 @@ func (s *soak) pipes(p *guest) (gate *sync.Mutex, end func()) {
 }
 
 func (s *soak) bridge(ctx context.Context, r *rand.Rand, modern bool) {
-	p := s.guest("bridge", r)
+	p := s.newClient("bridge", r)
 	p.modern = modern
 	if gate, end := s.pipes(p); gate != nil {
 		defer end()
@@ -167,9 +166,9 @@ func (s *soak) bridge(ctx context.Context, r *rand.Rand, modern bool) {
 	}
 }
 
-// killed dies with requests under way, and with its stdout full.
+// killed is killed with requests in flight and its stdout full.
 func (s *soak) killed(ctx context.Context, r *rand.Rand) {
-	p := s.guest("killed bridge", r)
+	p := s.newClient("killed bridge", r)
 	gate, end := s.pipes(p)
 	if gate == nil {
 		return
@@ -177,7 +176,7 @@ func (s *soak) killed(ctx context.Context, r *rand.Rand) {
 	defer end()
 	if p.n(2) == 0 {
 		gate.Lock()
-		defer gate.Unlock() // before the end, which waits for the reader
+		defer gate.Unlock() // before end, which waits for the reader
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -192,7 +191,7 @@ func (s *soak) killed(ctx context.Context, r *rand.Rand) {
 
 // stalled reads nothing for a while, and must get everything afterwards.
 func (s *soak) stalled(ctx context.Context, r *rand.Rand) {
-	p := s.guest("stalled bridge", r)
+	p := s.newClient("stalled bridge", r)
 	gate, end := s.pipes(p)
 	if gate == nil {
 		return
@@ -210,7 +209,7 @@ func (s *soak) stalled(ctx context.Context, r *rand.Rand) {
 }
 
 func (s *soak) session(ctx context.Context, r *rand.Rand) {
-	p := s.guest("session", r)
+	p := s.newClient("session", r)
 	defer p.overHTTP(context.Background(), s.base)()
 	if !p.handshake() {
 		return
@@ -229,9 +228,9 @@ func (s *soak) session(ctx context.Context, r *rand.Rand) {
 	s.forget(p.sessions, r)
 }
 
-// forget ends a session; it may have been evicted.
+// forget deletes a session, which may have been evicted.
 func (s *soak) forget(id string, r *rand.Rand) {
-	p := s.guest("forget", r)
+	p := s.newClient("forget", r)
 	p.sessions = id
 	resp, err := p.exchange(context.Background(), http.MethodDelete, s.base, nil)
 	if err != nil {
@@ -244,9 +243,9 @@ func (s *soak) forget(id string, r *rand.Rand) {
 	}
 }
 
-// lostSession hangs up with requests under way and never ends its session.
+// lostSession disconnects with requests in flight and never deletes its session.
 func (s *soak) lostSession(ctx context.Context, r *rand.Rand) {
-	p := s.guest("lost session", r)
+	p := s.newClient("lost session", r)
 	defer p.overHTTP(context.Background(), s.base)()
 	if !p.handshake() {
 		return
@@ -262,13 +261,13 @@ func (s *soak) lostSession(ctx context.Context, r *rand.Rand) {
 }
 
 func (s *soak) stateless(ctx context.Context, r *rand.Rand) {
-	p := s.guest("stateless", r)
+	p := s.newClient("stateless", r)
 	p.modern = true
 	defer p.overHTTP(context.Background(), s.base)()
 	s.work(ctx, p)
 }
 
-// stalledReader asks for much over HTTP and reads nothing of it.
+// stalledReader requests a large answer over HTTP and reads nothing.
 func (s *soak) stalledReader(ctx context.Context, r *rand.Rand) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 	if err != nil {
@@ -317,7 +316,7 @@ func (s *soak) shell(ctx context.Context, r *rand.Rand) {
 			_ = cmd.Process.Signal(syscall.SIGQUIT)
 		}
 	})
-	_ = cmd.Run() // the code tells
+	_ = cmd.Run() // the exit code has the result
 	stuck.Stop()
 	code := cmd.ProcessState.ExitCode()
 	switch {

@@ -15,11 +15,10 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// calm is the server that nothing ever happens to: whatever happens to the
-// others, every request to it succeeds.
+// calm is the server without faults: every request to it succeeds.
 const calm = "calm"
 
-// moving is the server that comes and goes with the config.
+// moving is the server that config edits add and remove.
 const moving = "moving"
 
 // fleet are the servers, calm first.
@@ -29,7 +28,7 @@ var fleet = []struct {
 	http   string // path, "" for stdio
 	conf   e2e.Obj
 }{
-	{calm, e2e.Obj{}, "", e2e.Obj{"timeout": "30s", "call_timeout": "30s"}}, // of a machine that has too much to do
+	{calm, e2e.Obj{}, "", e2e.Obj{"timeout": "30s", "call_timeout": "30s"}}, // for an overloaded machine
 	{"legacy", e2e.Obj{}, "", e2e.Obj{}},
 	{"modern", e2e.Obj{"era": "modern"}, "", e2e.Obj{}},
 	{"dual", e2e.Obj{"era": "dual"}, "", e2e.Obj{"era": "both"}},
@@ -40,7 +39,8 @@ var fleet = []struct {
 	{moving, e2e.Obj{}, "", e2e.Obj{}},
 }
 
-// soakScript is what all servers can do, and what can be done to them by calls.
+// soakScript returns the script of all servers: their tools, and the faults that calls
+// trigger.
 func soakScript() e2e.Obj {
 	var tools []e2e.Obj
 	for _, name := range []string{
@@ -84,7 +84,7 @@ func soakScript() e2e.Obj {
 	}
 }
 
-// launchFleet writes the scripts and starts what speaks HTTP.
+// launchFleet writes the scripts and starts the HTTP servers.
 func (s *soak) launchFleet() {
 	s.conf = e2e.Obj{}
 	for i, f := range fleet {
@@ -106,7 +106,7 @@ func (s *soak) launchFleet() {
 		s.conf[f.name] = conf
 		s.names = append(s.names, f.name)
 	}
-	s.names = append(s.names, calm, calm) // asked more often than the others
+	s.names = append(s.names, calm, calm) // used more often than the others
 }
 
 // keep runs an HTTP server until the end of the test, again after each crash.
@@ -119,7 +119,7 @@ func (s *soak) keep(addr, path string, n uint64) {
 		for ctx.Err() == nil {
 			cmd := exec.CommandContext(ctx, e2e.TestServer, "-http", addr, path)
 			cmd.Env = s.w.Environ()
-			_ = cmd.Run() // it crashes now and then
+			_ = cmd.Run() // it crashes periodically
 			s.pause(ctx, r, 1500)
 		}
 	}()
@@ -129,7 +129,8 @@ func (s *soak) keep(addr, path string, n uint64) {
 	})
 }
 
-// writeConfig writes the config with another moving server, nil for none.
+// writeConfig writes the config with another moving server, or without one if mine is
+// nil.
 func (s *soak) writeConfig(mine e2e.Obj) {
 	servers := e2e.Merge(e2e.Obj{}, []e2e.Obj{s.conf})
 	delete(servers, moving)
@@ -147,7 +148,7 @@ func (s *soak) writeConfig(mine e2e.Obj) {
 	}
 }
 
-// reload changes the config as people do, mistakes included.
+// reload edits the config as users do, including mistakes.
 func (s *soak) reload(ctx context.Context, r *rand.Rand) {
 	mine, _ := s.conf[moving].(e2e.Obj)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -171,8 +172,8 @@ func (s *soak) reload(ctx context.Context, r *rand.Rand) {
 	s.writeConfig(mine)
 }
 
-// mistake makes the config invalid for a while: the daemon goes on with what it
-// has, and whoever starts would be told.
+// mistake makes the config invalid for a while. The daemon keeps its last config, but a
+// new process would fail.
 func (s *soak) mistake(ctx context.Context, r *rand.Rand, text string) {
 	s.file.Lock()
 	defer s.file.Unlock()
@@ -189,9 +190,9 @@ func (s *soak) mistake(ctx context.Context, r *rand.Rand, text string) {
 	}
 }
 
-// trouble does something bad to one of the servers every now and then.
+// trouble periodically causes a fault of a random server.
 func (s *soak) trouble(ctx context.Context, r *rand.Rand) {
-	p := s.guest("trouble", r)
+	p := s.newClient("trouble", r)
 	p.modern = true
 	defer p.overHTTP(context.Background(), s.base)()
 	kinds := []string{"crash", "crash", "half", "closeout", "deaf", "hang", "hang", "forget", "hangup", "loud", "storm", "turnover", "restart", "vanish", "reset"}
@@ -214,7 +215,7 @@ func (s *soak) trouble(ctx context.Context, r *rand.Rand) {
 			for range 3 {
 				p.do(s.call(server, "echo", e2e.Obj{"pad": strings.Repeat("x", 50_000)}))
 			}
-			s.restart(server) // it lives, and cannot be told from a slow one
+			s.restart(server) // it runs, and looks like a slow one
 		default:
 			p.do(s.call(server, kind))
 		}
@@ -225,7 +226,7 @@ func (s *soak) trouble(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// restart restarts a server by hand; one that is not there cannot be.
+// restart restarts a server by the command, which fails if it isn't in the config.
 func (s *soak) restart(server string) {
 	s.file.RLock()
 	defer s.file.RUnlock()

@@ -19,32 +19,32 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// lastly bounds the wait for any one answer. The servers' timeout is 3 s, and
-// humans answer within half a second.
+// lastly limits the wait for an answer. The servers' timeout is 3 s, and users answer
+// within half a second.
 const lastly = time.Minute
 
-// guest is a client that keeps nothing but what it waits for: each answer is
-// checked when it arrives.
-type guest struct {
+// soakClient is a client that stores only its open requests. Each answer is checked when
+// it arrives.
+type soakClient struct {
 	s      *soak
 	name   string
 	modern bool
 	web    bool               // over HTTP; if modern, without a session
 	send   func(frame []byte) // may block
-	leave  func()             // ends it at once
+	leave  func()             // disconnects at once
 
 	mu       sync.Mutex
 	lastID   int
 	open     map[string]*flight
-	dropped  map[string]bool // cancelled: their answers may come, once
-	watched  map[string]bool // subscribed to at any time
-	gone     bool            // nothing counts any more
+	dropped  map[string]bool // cancelled: each may still get one answer
+	watched  map[string]bool // all subscriptions ever made
+	gone     bool            // messages are ignored
 	aborts   map[string]context.CancelFunc
 	rnd      *rand.Rand // guarded by mu
-	sessions string     // of HTTP
+	sessions string     // HTTP session id
 }
 
-// flight is a request under way.
+// flight is a request in flight.
 type flight struct {
 	ask   ask
 	id    string
@@ -57,19 +57,19 @@ type reply struct {
 	none string // why there is no answer
 }
 
-func (s *soak) guest(name string, rnd *rand.Rand) *guest {
+func (s *soak) newClient(name string, rnd *rand.Rand) *soakClient {
 	own := rand.New(rand.NewPCG(s.seed, rnd.Uint64()))
-	return &guest{s: s, name: name, rnd: own, open: map[string]*flight{}, dropped: map[string]bool{}, aborts: map[string]context.CancelFunc{}, watched: map[string]bool{}}
+	return &soakClient{s: s, name: name, rnd: own, open: map[string]*flight{}, dropped: map[string]bool{}, aborts: map[string]context.CancelFunc{}, watched: map[string]bool{}}
 }
 
-func (p *guest) n(n int) int {
+func (p *soakClient) n(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.rnd.IntN(n)
 }
 
 // begin sends a request.
-func (p *guest) begin(a ask) *flight {
+func (p *soakClient) begin(a ask) *flight {
 	p.mu.Lock()
 	p.lastID++
 	f := &flight{ask: a, id: strconv.Itoa(p.lastID), begun: time.Now(), done: make(chan reply, 1)}
@@ -93,7 +93,7 @@ func (p *guest) begin(a ask) *flight {
 
 // do sends a request, waits for its answer and checks it. It reports whether
 // that was a result.
-func (p *guest) do(a ask) bool {
+func (p *soakClient) do(a ask) bool {
 	f := p.begin(a)
 	for {
 		m, ok := p.await(f)
@@ -117,7 +117,7 @@ func (p *guest) do(a ask) bool {
 }
 
 // await waits for the answer to a request.
-func (p *guest) await(f *flight) (e2e.Message, bool) {
+func (p *soakClient) await(f *flight) (e2e.Message, bool) {
 	timer := time.NewTimer(lastly)
 	defer timer.Stop()
 	select {
@@ -133,7 +133,7 @@ func (p *guest) await(f *flight) (e2e.Message, bool) {
 	}
 }
 
-func (p *guest) lost(f *flight, why string) {
+func (p *soakClient) lost(f *flight, why string) {
 	p.mu.Lock()
 	gone := p.gone
 	p.mu.Unlock()
@@ -142,8 +142,8 @@ func (p *guest) lost(f *flight, why string) {
 	}
 }
 
-// cancel gives a request up.
-func (p *guest) cancel(f *flight) {
+// cancel cancels a request.
+func (p *soakClient) cancel(f *flight) {
 	p.mu.Lock()
 	if p.open[f.id] != nil {
 		delete(p.open, f.id)
@@ -158,13 +158,13 @@ func (p *guest) cancel(f *flight) {
 	p.notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(f.id)})
 }
 
-func (p *guest) notify(method string, params e2e.Obj) {
+func (p *soakClient) notify(method string, params e2e.Obj) {
 	p.send(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
-// receive files a frame. stream is the request whose response it came on, ""
-// where there is one stream for all.
-func (p *guest) receive(frame []byte, stream string) {
+// receive handles a frame. stream is the request whose response carried it, or "" if
+// there is one stream for all.
+func (p *soakClient) receive(frame []byte, stream string) {
 	var m e2e.Message
 	if err := json.Unmarshal(frame, &m); err != nil {
 		p.s.wrong("%s: no JSON: %.200q", p.name, frame)
@@ -180,7 +180,7 @@ func (p *guest) receive(frame []byte, stream string) {
 	}
 }
 
-func (p *guest) answer(m e2e.Message, stream string) {
+func (p *soakClient) answer(m e2e.Message, stream string) {
 	id := string(m.ID)
 	p.mu.Lock()
 	f := p.open[id]
@@ -198,8 +198,8 @@ func (p *guest) answer(m e2e.Message, stream string) {
 	}
 }
 
-// reply is what a human says after a while.
-func (p *guest) reply(m e2e.Message) {
+// reply answers a request from the server after a delay, like a user.
+func (p *soakClient) reply(m e2e.Message) {
 	time.Sleep(time.Duration(p.n(500)) * time.Millisecond)
 	result := e2e.Obj{}
 	if m.Method == "elicitation/create" {
@@ -208,7 +208,7 @@ func (p *guest) reply(m e2e.Message) {
 	p.send(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": m.ID, "result": result}))
 }
 
-func (p *guest) note(m e2e.Message) {
+func (p *soakClient) note(m e2e.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -225,8 +225,8 @@ func (p *guest) note(m e2e.Message) {
 	}
 }
 
-// end makes all that still waits know that nothing will come.
-func (p *guest) end(why string) {
+// end makes all waiting requests fail.
+func (p *soakClient) end(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, f := range p.open {
@@ -235,8 +235,8 @@ func (p *guest) end(why string) {
 	}
 }
 
-// abandon ends it in the middle of whatever it does.
-func (p *guest) abandon() {
+// abandon disconnects at once, with requests in flight.
+func (p *soakClient) abandon() {
 	p.mu.Lock()
 	p.gone = true
 	p.mu.Unlock()
@@ -244,8 +244,8 @@ func (p *guest) abandon() {
 	p.end("it has left")
 }
 
-// handshake is that of the revisions that have one.
-func (p *guest) handshake() bool {
+// handshake performs the handshake of its revision.
+func (p *soakClient) handshake() bool {
 	if p.modern {
 		return p.do(ask{method: "server/discover", params: e2e.Obj{}, any: true})
 	}
@@ -258,8 +258,8 @@ func (p *guest) handshake() bool {
 	return ok
 }
 
-// overHTTP makes the guest speak Streamable HTTP.
-func (p *guest) overHTTP(ctx context.Context, base string) (wait func()) {
+// overHTTP makes the client speak Streamable HTTP.
+func (p *soakClient) overHTTP(ctx context.Context, base string) (wait func()) {
 	p.web = true
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -271,7 +271,7 @@ func (p *guest) overHTTP(ctx context.Context, base string) (wait func()) {
 		}
 		defer resp.Body.Close()
 		if id == "" {
-			return // the session may be over, and a question with it
+			return // the session may be over, and the request with it
 		}
 		if v := resp.Header.Get("Mcp-Session-Id"); v != "" {
 			p.mu.Lock()
@@ -307,8 +307,8 @@ func (p *guest) overHTTP(ctx context.Context, base string) (wait func()) {
 	}
 }
 
-// failed ends a request whose response is over, if that held no answer.
-func (p *guest) failed(id, why string) {
+// failed fails a request whose response finished without an answer.
+func (p *soakClient) failed(id, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.dropped, id)
@@ -319,7 +319,7 @@ func (p *guest) failed(id, why string) {
 	}
 }
 
-func (p *guest) exchange(ctx context.Context, method, base string, frame []byte) (*http.Response, error) {
+func (p *soakClient) exchange(ctx context.Context, method, base string, frame []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, base+"/mcp", bytes.NewReader(frame))
 	if err != nil {
 		return nil, err
@@ -338,8 +338,8 @@ func (p *guest) exchange(ctx context.Context, method, base string, frame []byte)
 	return p.s.http.Do(req)
 }
 
-// read takes the messages of a response.
-func (p *guest) read(resp *http.Response, id string) error {
+// read handles the messages of a response.
+func (p *soakClient) read(resp *http.Response, id string) error {
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		body, err := io.ReadAll(resp.Body)
 		if err == nil && len(bytes.TrimSpace(body)) > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {

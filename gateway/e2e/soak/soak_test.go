@@ -27,8 +27,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// soak is a daemon with servers that fail in all ways, clients of all kinds that
-// come and go, and a config that changes, for as long as SOAK says.
+// soak is a daemon with servers that fail in all ways, clients of all kinds, and a
+// changing config. It runs for the duration in SOAK.
 type soak struct {
 	t      *testing.T
 	w      *e2e.World
@@ -41,8 +41,8 @@ type soak struct {
 	conf   e2e.Obj
 
 	proxies []*e2e.Proxy
-	// file is held to write a config with mistakes, and by those who start a
-	// program that reads it.
+	// file is locked to write a config with mistakes. Callers that start a program that
+	// reads the config hold a read lock.
 	file sync.RWMutex
 
 	serial, asked, answered, updates atomic.Int64
@@ -50,7 +50,7 @@ type soak struct {
 	mu     sync.Mutex
 	faults int
 	counts map[string]int
-	left   []string // HTTP sessions that nobody ended
+	left   []string // HTTP sessions that no client deleted
 	times  []time.Duration
 }
 
@@ -77,7 +77,7 @@ func (s *soak) took(d time.Duration) {
 	}
 }
 
-// figures are what must come back to where it was.
+// figures are measurements that must return to their initial values.
 type figures struct {
 	goroutines, descriptors, children, sessions, subscriptions, up int
 	resident                                                       int // MiB
@@ -117,7 +117,7 @@ func (s *soak) figures() (f figures) {
 	return f
 }
 
-// children are the processes that a process started, zombies too.
+// children returns the child processes of a process, including zombies.
 func children(parent int) (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
@@ -134,7 +134,7 @@ func children(parent int) (pids []int) {
 	return pids
 }
 
-// quiet waits, after all clients have left, until fits says so of the figures.
+// quiet waits until all clients have left and fits accepts the figures.
 func (s *soak) quiet(r *rand.Rand, fits func(f figures) bool) (f figures, ok bool) {
 	s.mu.Lock()
 	left := s.left
@@ -144,14 +144,13 @@ func (s *soak) quiet(r *rand.Rand, fits func(f figures) bool) (f figures, ok boo
 		s.forget(id, r)
 	}
 	s.http.CloseIdleConnections()
-	// Connections that are kept for the next calls are no leak, but they would
-	// be there for 90 s.
+	// Idle connections are no leak, but would stay for 90 s.
 	for _, f := range fleet {
 		if f.http != "" {
 			s.restart(f.name)
 		}
 	}
-	// The one session that may be left is that of all stateless requests.
+	// One session may remain: the one of all stateless requests.
 	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		if f = s.figures(); f.sessions <= 1 && f.subscriptions == 0 && f.up == len(fleet) && fits(f) {
 			return f, true
@@ -162,7 +161,7 @@ func (s *soak) quiet(r *rand.Rand, fits func(f figures) bool) (f figures, ok boo
 	}
 }
 
-// turmoil lets everything happen at once for a while.
+// turmoil runs all clients and faults at once for a while.
 func (s *soak) turmoil(length time.Duration, phase uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
@@ -191,7 +190,7 @@ func (s *soak) turmoil(length time.Duration, phase uint64) {
 	all.Wait()
 }
 
-// soakTime is how long the turmoil after warm-up lasts, and the seed.
+// soakTime returns the duration after the warm-up, and the seed.
 func soakTime(t *testing.T) (length time.Duration, seed uint64) {
 	t.Helper()
 	length, seed = 10*time.Minute, rand.Uint64()
@@ -240,7 +239,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	t.Logf("after warm-up: %+v", before)
 
 	s.turmoil(length, 2)
-	raced := os.Getenv("GOBLIN_E2E_RACE") != "" // the race detector keeps much
+	raced := os.Getenv("GOBLIN_E2E_RACE") != "" // the race detector uses much memory
 	select {
 	case <-daemon.Exited:
 		t.FailNow()
@@ -256,11 +255,11 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 		t.Fatalf("it does not come back to where it was\n%s", s.story())
 	}
 	require.Positive(t, s.answered.Load())
-	for _, p := range []*guest{s.guest("last", r)} {
+	for _, p := range []*soakClient{s.newClient("last", r)} {
 		p.modern = true
 		end := p.overHTTP(context.Background(), s.base)
 		for _, f := range fleet {
-			if f.name != "each" { // which is refused to requests without a session
+			if f.name != "each" { // it is refused to requests without a session
 				require.True(t, p.do(s.call(f.name, "echo")), "%s answers again", f.name)
 			}
 		}
@@ -271,7 +270,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	require.Equal(t, e2e.ExitOK, daemon.Ends(15*time.Second))
 }
 
-// report says what happened.
+// report logs the counts and fails after too many defects.
 func (s *soak) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +286,8 @@ func (s *soak) report() {
 	}
 }
 
-// story is why the daemon ended, or what it is doing, which ends it.
+// story returns the daemon's last output. It stops the daemon, with the stacks of its
+// goroutines.
 func (s *soak) story() string {
 	s.daemon.Signal(syscall.SIGQUIT)
 	<-s.daemon.Exited

@@ -12,11 +12,10 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// Servers and clients built with encoding/json take "Name" for "name", and of two
-// the last; others take the first. The fake server is one of the former kind.
+// Servers and clients built with encoding/json accept "Name" for "name", and use the last
+// of two; others use the first. The fake server is one of the former kind.
 
-// disputed are params that do something else for such a server than what Goblin
-// checks.
+// disputed are params that such a server interprets differently than Goblin's checks.
 var disputed = map[string][]string{
 	"tools/call": {
 		`{"name":"srv_ok","Name":"danger"}`, `{"Name":"danger","name":"srv_ok"}`, `{"name":"srv_ok","name":"danger"}`,
@@ -42,7 +41,7 @@ var disputed = map[string][]string{
 	"tasks/cancel": {`{"TaskID":"b","taskId":"a"}`, `{"taskId":"a","tas\u212aId":"b"}`},
 }
 
-// guarded is a server of which half is denied.
+// guarded adds a server with half of its entries denied.
 func guarded(w *e2e.World) *e2e.Backend {
 	ok := e2e.Obj{"tools": e2e.Obj{"deny": []string{"danger"}}, "prompts": e2e.Obj{"allow": []string{"ok"}}, "resources": e2e.Obj{"deny": []string{"x:danger"}}}
 	return w.Backend("srv", e2e.Obj{
@@ -72,7 +71,7 @@ func TestRequestsThatReadersUnderstandDifferentlyReachNoServer(t *testing.T) {
 				for _, params := range all {
 					e := e2e.ParseError(t, put(c, method, params))
 					if strings.HasPrefix(method, "tasks/") && e.Code == -32021 {
-						continue // the client has no tasks
+						continue // the client supports no tasks
 					}
 					require.Equal(t, -32602, e.Code, "%s %s: %s", method, params, e.Message)
 				}

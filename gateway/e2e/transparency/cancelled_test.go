@@ -15,7 +15,7 @@ import (
 func TestCancelledCallsAmongManyAreNotAnsweredAndFreeTheirPlace(t *testing.T) {
 	everyRoute(t, func(t *testing.T, r route) {
 		w := e2e.NewWorld(t)
-		w.Gateway["limits"] = e2e.Obj{"in_flight": crowd * 4 / 3} // room for them; a place that is not given back is missed
+		w.Gateway["limits"] = e2e.Obj{"in_flight": crowd * 4 / 3} // room for all; a slot that is not released is noticed
 		r.start(w, crowded(crowd, func(string) []e2e.Obj { return nil }))
 		c := r.through
 		put(c, "tools/list", "{}")
@@ -46,7 +46,7 @@ func TestCancelledCallsAmongManyAreNotAnsweredAndFreeTheirPlace(t *testing.T) {
 	})
 }
 
-// cancel is how a client of that revision cancels over that transport.
+// cancel cancels a request as the client's revision and transport require.
 func (r route) cancel(id string) {
 	if r.front == "http" && r.client == "modern" {
 		r.through.Web.Abort(id)
@@ -60,7 +60,7 @@ func TestQuestionsOfCancelledCallsAreWithdrawn(t *testing.T) {
 	for _, back := range []string{"stdio", "http"} {
 		t.Run(back, func(t *testing.T) {
 			t.Parallel()
-			const n = 60 // a server may ask 64 questions at once
+			const n = 60 // a server may have 64 open requests
 			w := e2e.NewWorld(t)
 			script := crowded(n, func(string) []e2e.Obj { return e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create"})) })
 			start := map[string]func() *e2e.Backend{

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// nest is a value of so many arrays and objects within each other.
+// nest returns arrays and objects nested to that depth.
 func nest(depth int) json.RawMessage {
 	inner := "1"
 	if depth%2 == 1 {
@@ -21,8 +21,8 @@ func nest(depth int) json.RawMessage {
 	return json.RawMessage(strings.Repeat(`[{"a":`, depth/2) + inner + strings.Repeat(`}]`, depth/2))
 }
 
-// overFronts runs a test with clients of both eras over every way in, which meet
-// servers over every way out.
+// overFronts runs a test with clients of both eras over each front, with servers over
+// each transport.
 func overFronts(t *testing.T, prepare func(w *e2e.World), test func(t *testing.T, w *e2e.World, c *e2e.Client)) {
 	t.Helper()
 	t.Parallel()
@@ -36,7 +36,7 @@ func overFronts(t *testing.T, prepare func(w *e2e.World), test func(t *testing.T
 	}
 }
 
-// meets is a client of that kind.
+// meets returns a client of that front.
 func meets(w *e2e.World, front string) *e2e.Client {
 	w.T.Helper()
 	switch front {

@@ -10,16 +10,16 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// jsonTree is a JSON value that keeps what a decoder loses: the order of
-// members, members of equal names, and the text of numbers and strings. Only
-// the space between tokens is gone.
+// jsonTree is a JSON value that keeps what a decoder loses: the order of members,
+// duplicate members, and the text of numbers and strings. Only the space between tokens
+// is lost.
 type jsonTree struct {
 	text  string   // of a scalar; otherwise "{" or "["
-	names []string // of an object's members, as they were written
+	names []string // of an object's members, unchanged
 	items []*jsonTree
 }
 
-// parseTree reads a valid JSON text.
+// parseTree parses a valid JSON text.
 func parseTree(raw []byte) *jsonTree {
 	if !json.Valid(raw) {
 		return &jsonTree{text: "not JSON: " + string(raw)}
@@ -97,7 +97,7 @@ func (v *jsonTree) print(b *strings.Builder) {
 	b.WriteByte(v.text[0] + 2)
 }
 
-// at walks down members; nil when one is missing.
+// at follows member names; it returns nil if one is missing.
 func (v *jsonTree) at(path ...string) *jsonTree {
 	for _, name := range path {
 		i := v.index(name)
@@ -109,8 +109,8 @@ func (v *jsonTree) at(path ...string) *jsonTree {
 	return v
 }
 
-// index is the place of a member, of several with that name the last, as
-// decoders have it.
+// index returns the index of a member, or the last one of several with that name, as
+// decoders do.
 func (v *jsonTree) index(name string) int {
 	if v == nil {
 		return -1
@@ -130,7 +130,7 @@ func (v *jsonTree) drop(name string) {
 	}
 }
 
-// elements are those of an array.
+// elements returns the elements of an array.
 func (v *jsonTree) elements() []*jsonTree {
 	if v == nil || v.text != "[" {
 		return nil
@@ -138,8 +138,8 @@ func (v *jsonTree) elements() []*jsonTree {
 	return v.items
 }
 
-// original undoes the rename of a string: it takes the prefix away and spells
-// the rest in one way.
+// original undoes the rename of a string: it removes the prefix and normalizes the
+// escapes.
 func (v *jsonTree) original(prefix string) {
 	if v == nil {
 		return

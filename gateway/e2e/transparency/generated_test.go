@@ -9,13 +9,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// odd draws JSON texts that programs which decode and encode change: numbers
-// beyond every type, escapes, lone surrogates, members of nearly equal names,
-// space between tokens. Nobody says what a member is for but its name. What stands
-// where Goblin reads has no members that readers dispute: readers_test.go has those.
+// odd draws JSON texts that change if a program decodes and encodes them. They contain
+// numbers beyond every type, escapes, lone surrogates, members of similar names, and
+// space between tokens. Objects that Goblin reads have no members that readers interpret
+// differently: readers_test.go tests those.
 type odd struct{ *rapid.T }
 
-// drawn draws a text that shows as one in the report of a failure.
+// drawn draws a text that a failure reports as one value.
 func drawn(t *rapid.T, label string, draw func(odd) string) string {
 	return rapid.Custom(func(t *rapid.T) string { return draw(odd{t}) }).Draw(t, label)
 }
@@ -93,8 +93,8 @@ func (o odd) joined(items []string) string {
 
 func (o odd) members(members []string) string { return "{" + o.joined(members) + "}" }
 
-// object is one with these members in any order, and some more that no
-// specification knows. A member is its name, of plain letters, and its value.
+// object is an object with these members in any order, and some unknown ones. A member is
+// its name, of plain letters, and its value.
 func (o odd) object(members ...[2]string) string {
 	all := o.named(members)
 	names := []string{
@@ -107,7 +107,7 @@ func (o odd) object(members ...[2]string) string {
 	return o.members(rapid.Permutation(all).Draw(o.T, "order"))
 }
 
-// only is an object with these members alone.
+// only is an object with only these members.
 func (o odd) only(members ...[2]string) string { return o.members(o.named(members)) }
 
 func (o odd) named(members [][2]string) (all []string) {
@@ -119,7 +119,7 @@ func (o odd) named(members [][2]string) (all []string) {
 	return all
 }
 
-// name is a member's, sometimes with an escape that means the same.
+// name is a member's name, sometimes with an equivalent escape.
 func (o odd) name(name string) string {
 	if o.upTo(9) == 9 {
 		return fmt.Sprintf(`"\u%04x%s"`, name[0], name[1:])
@@ -137,7 +137,7 @@ func (o odd) maybe(value func() string) string {
 
 func (o odd) any() string { return o.value(3) }
 
-// uri is what may stand where URIs are: they are renamed if they are strings.
+// uri is a value for a URI member: it is renamed if it is a string.
 func (o odd) uri() string {
 	return o.of(`"file:\/\/\/a"`, `"x:1"`, `"x:\u00e9"`, `"https://h.example/ä?b=c&d=%20#<f>"`, `"mcp://b/x:1"`, `"urn:\ud83d\ude00"`,
 		`""`, "null", "7", `"`+strings.Repeat("u", 1+o.upTo(3000))+`"`)
@@ -162,8 +162,8 @@ func (o odd) link() string {
 // annotations are an object without the members that clients check.
 func (o odd) annotations() string { return o.object() }
 
-// block is a content block of a shape that clients accept, or of a type that they do not
-// know. Others are repaired.
+// block is a content block of a shape that clients accept, or of an unknown type. Others
+// are repaired.
 func (o odd) block() string {
 	members := [][2]string{{"annotations", o.maybe(o.annotations)}, {"_meta", o.meta()}}
 	switch kind := o.of("text", "image", "audio", "resource_link", "resource", "resource_link", "resource", "video"); kind {
@@ -198,7 +198,7 @@ func (o odd) several(one func() string) string {
 	return o.list(all...)
 }
 
-// questions are those of a result that wants input.
+// questions draws the input requests of a result.
 func (o odd) questions() string {
 	var all [][2]string
 	for i := range 1 + o.upTo(2) {
@@ -209,8 +209,8 @@ func (o odd) questions() string {
 	return o.only(all...)
 }
 
-// reply is a method's result or an error, as the member of a response. modern
-// results say their type, and may be questions if asks says so.
+// reply is a method's result or an error, as the member of a response. modern results
+// name their type, and may be input requests if asks is true.
 func (o odd) reply(method string, modern, asks bool) string {
 	if o.upTo(4) == 0 {
 		data := o.maybe(func() string {
@@ -251,13 +251,13 @@ func (o odd) icons() string {
 	})
 }
 
-// size returns a size that SDKs of clients accept, or "" for none.
+// size returns a size that SDKs of clients accept, or "" if there is none.
 func (o odd) size() string {
 	return o.of("", "0", "-0", "1.0", "-1E+5", "9007199254740993", "123456789012345678901234567890")
 }
 
-// definition is a list's entry of that name or URI.
-// SDKs of clients accept it: others are repaired.
+// definition returns a list's entry with the given name or URI, which SDKs of clients
+// accept. Others are repaired.
 func (o odd) definition(kind, name string) string {
 	annotations := func() string {
 		return o.object([2]string{"audience", o.of("", `["user"]`)}, [2]string{"priority", o.of("", "0.10", "1.0", "1e-400")},
@@ -292,7 +292,7 @@ func (o odd) definition(kind, name string) string {
 	return o.object(members...)
 }
 
-// notes are what a server says during a request that has a progress token.
+// notes draws the server's notifications during a request with a progress token.
 func (o odd) notes() string {
 	return o.several(func() string {
 		method, params := "notifications/vendor/odd", ""

@@ -13,8 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// largeReply is an answer of about that size, of all that a result is made of,
-// which no other is equal to.
+// largeReply returns a unique answer of about that size with all parts of a result.
 func largeReply(method, revision string, number, size int) string {
 	text := fmt.Sprintf(`%d é 日本 \u00e9 \ud83d\ude00 \" \\ <&> `, number)
 	texts := strings.Repeat(text, size/len(text)/2)
@@ -32,8 +31,8 @@ func largeReply(method, revision string, number, size int) string {
 	return `{"result":{` + members + `}}`
 }
 
-// Large messages are checked while they arrive, pass in parts, and give their
-// memory back for the next ones. With many under way, none becomes another's.
+// Large messages are checked while they arrive, sent in parts, and release their memory.
+// With many in flight, none is mixed with another.
 func TestLargeMessagesAreThoseOfTheServerAlone(t *testing.T) {
 	methods := []string{"tools/call", "prompts/get", "resources/read"}
 	everyRoute(t, func(t *testing.T, r route) {
@@ -62,7 +61,7 @@ func TestLargeMessagesAreThoseOfTheServerAlone(t *testing.T) {
 	})
 }
 
-// Pages of many entries go out in parts.
+// Pages of many entries are sent in parts.
 func TestLargePagesListAllOnce(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

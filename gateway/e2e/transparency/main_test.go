@@ -1,7 +1,6 @@
 //go:build e2e
 
-// Package transparency compares what passes through Goblin with what the server
-// says without it.
+// Package transparency compares messages through Goblin with the server's own messages.
 package transparency
 
 import (

@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// Whatever either side sends, each request has an answer, and nothing panics.
+// Each request has an answer and nothing panics, for any messages of both sides.
 func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 		raw := func(s string) json.RawMessage { return json.RawMessage(s) }
@@ -58,7 +58,7 @@ func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
 			for _, b := range []string{"b", "bmodern"} {
 				ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": fmt.Sprintf("%s_t%d", b, i)}))
 			}
-			for _, id := range ids { // one after another: what is asked waits for an answer
+			for _, id := range ids { // in order: each request waits for its answer
 				c.End(id)
 			}
 			ids = nil
@@ -89,7 +89,7 @@ func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
 	})
 }
 
-// What a line brings about does not wait behind the blank ones that follow it.
+// The effect of a line does not wait for the blank lines after it.
 func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
 	t.Parallel()
 	for mode, end := range map[string]string{"ignore-cancel": "\n\n \r", "blank-lines": ""} { // of the client, of the server
@@ -108,7 +108,7 @@ func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
 	}
 }
 
-// Progress is passed on by the read loop of a server that others use too.
+// The read loop of a server, which other clients share, passes progress on.
 func TestC07_LongProgressTokensAreNotRepeated(t *testing.T) {
 	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
 		x.Backend(w, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}), e2e.Do("text", e2e.Obj{"text": "over"}))}})
@@ -155,7 +155,7 @@ func TestC15_RequestsBeforeInitialize(t *testing.T) {
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	c := w.Pipe("stdio", "--standalone")
 	require.JSONEq(t, `{}`, string(c.Ok("ping", nil)))
-	c.Request("tools/list", nil) // an answer of either kind
+	c.Request("tools/list", nil) // a result or an error
 	c.Init()
 	require.Equal(t, []string{"b_t"}, c.Names("tools"))
 }

@@ -15,11 +15,11 @@ import (
 
 const (
 	crowd = 100 // calls at once
-	each1 = 10  // notifications of a kind of each
+	each1 = 10  // notifications of each kind per call
 )
 
-// crowded is a server of n tools, each of which waits for all calls to
-// be there before it does the rest.
+// crowded returns a server of n tools. Each waits until all calls have arrived before it
+// does the rest.
 func crowded(n int, then func(name string) []e2e.Obj) e2e.Obj {
 	on, tools := e2e.Obj{}, []e2e.Obj{}
 	for i := range n {
@@ -30,8 +30,7 @@ func crowded(n int, then func(name string) []e2e.Obj) e2e.Obj {
 	return e2e.Obj{"tools": tools, "on": on}
 }
 
-// token is the progress token of a call: integers and the strings of the same
-// digits.
+// token returns the progress token of a call: integers, and strings of the same digits.
 func token(i int) string {
 	if i%2 == 0 {
 		return fmt.Sprint(i)
@@ -61,7 +60,7 @@ func TestNotificationsOfManyCallsArriveOnceAndInOrder(t *testing.T) {
 			answers[id] = c.End(id)
 			require.Nil(t, answers[id].Error, answers[id].Raw)
 		}
-		put(c, "tools/list", "{}") // what is late has come
+		put(c, "tools/list", "{}") // late messages have arrived
 		for _, n := range c.NotesOf("notifications/progress") {
 			key := string(e2e.At(n.Params, "progressToken"))
 			progress[key] = append(progress[key], n)
@@ -83,12 +82,13 @@ func TestNotificationsOfManyCallsArriveOnceAndInOrder(t *testing.T) {
 			case r.back == "http" || r.front == "stdio":
 				r.inOrder(t, lines[name], answers[id], is)
 			case r.client == "legacy":
-				// Which call a line belongs to is not on the wire of the server,
-				// so that any stream of the session may carry it.
+				// The server doesn't name the call of a line, so any stream of the
+				// session may carry it.
 				requireOnce(t, lines[name])
 				require.Len(t, lines[name], each1)
 			default:
-				// Nor whose it is: it is left out unless that is certain.
+				// The line's owner isn't named either: it is dropped unless the owner is
+				// certain.
 				requireOnce(t, lines[name])
 				for _, n := range lines[name] {
 					require.Equal(t, answers[id].Via, n.Via)
@@ -107,8 +107,8 @@ func requireOnce(t *testing.T, notes []e2e.Message) {
 	}
 }
 
-// inOrder checks the notifications of a call: all there, once, in the order in
-// which they were sent, on the call's own stream and before its answer.
+// inOrder checks that all notifications of a call arrived once, in order. They must be on
+// the call's own stream and precede its answer.
 func (r route) inOrder(t *testing.T, notes []e2e.Message, answer e2e.Message, is func(k int, params json.RawMessage) bool) {
 	t.Helper()
 	require.Len(t, notes, each1, answer.Raw)

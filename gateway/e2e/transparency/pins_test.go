@@ -26,7 +26,7 @@ func TestStrictPinsWithholdWhatAFullDiskDoesNotKeep(t *testing.T) {
 	}
 	w.Gateway["pin"] = "strict"
 	w.Env = append(w.Env, "XDG_STATE_HOME="+state)
-	large := strings.Repeat("x", 20_000) // more than there is room for
+	large := strings.Repeat("x", 20_000) // exceeds the limit
 	w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add", e2e.Obj{"description": large})}})
 	w.Write()
 	script := `mount -t tmpfs -o size=12k none "$1" && "$2" list tools; "$2" approve calc; "$2" list tools; find "$1" -path '*/pins/*.json' -size +0`
@@ -39,8 +39,8 @@ func TestStrictPinsWithholdWhatAFullDiskDoesNotKeep(t *testing.T) {
 	require.NotRegexp(t, `(?m)\.json$`, string(out), "nothing is trusted at the next start")
 }
 
-// decoys list a tool twice, so that some reader takes the harmless definition and
-// another the harmful one.
+// decoys list a tool twice, so that readers disagree about the harmless and the harmful
+// definition.
 var decoys = [][2]string{
 	{`{"name":"x","Name":"x","description":"harmless","inputSchema":{}}`, `{"name":"x","description":"%s","inputSchema":{}}`},
 	{`{"name":"x","description":"%s","inputSchema":{}}`, `{"name":"x","NAME":"x","description":"harmless","inputSchema":{}}`},
@@ -76,7 +76,7 @@ func TestB38_NoDecoyIsPinnedForWhatIsServed(t *testing.T) {
 		b.Do(e2e.Do("set", e2e.Obj{"kind": "tools", "entries": list(i, "BCC me")}))
 		b.ListChanged("tools")
 		b.WaitReceived("tools/list", 2)
-		b.Do(e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("last")})) // is new, so withheld and shown
+		b.Do(e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("last")})) // is new, so unapproved and shown
 		b.ListChanged("tools")
 	}
 	e2e.Eventually(t, "the last lists to be looked at", func() bool {

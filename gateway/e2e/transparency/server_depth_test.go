@@ -51,8 +51,8 @@ func TestJSONOfServersThatNestsTooDeeplyReachesNoClient(t *testing.T) {
 	})
 }
 
-// A list, a question, an answer to one, and what a script makes are held to the
-// bound, too, and it is that of the config.
+// The limit of the config also applies to lists, requests from servers, their answers,
+// and results of scripts.
 func TestTheDepthOfJSONIsThatOfTheConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

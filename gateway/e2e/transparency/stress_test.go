@@ -15,8 +15,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// Each client has a root of its own, and each call makes the server ask for it:
-// an answer that holds another client's root has gone astray.
+// Each client has its own root, and each call makes the server request it. An answer with
+// another client's root is misrouted.
 func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]struct{ script, conf e2e.Obj }{
@@ -65,7 +65,7 @@ func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testin
 				switch n % 3 {
 				case 0:
 					for _, p := range b.Live()[:min(1, len(b.Live()))] {
-						_ = e2e.Kill(p.Pid) // it may have ended
+						_ = e2e.Kill(p.Pid) // it may have exited
 					}
 				case 1:
 					w.Run("restart", "b")
@@ -85,9 +85,8 @@ func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testin
 	}
 }
 
-// getsRoot calls the tool that asks for roots, and comes back with them when
-// that is demanded. It reports whether the server got the client's own root;
-// another it must not get.
+// getsRoot calls the tool that requests roots, and retries with them if required. It
+// reports whether the server got the client's own root, and fails for another root.
 func getsRoot(c *e2e.Client, mine string, roots e2e.Obj) bool {
 	params := e2e.Obj{"name": "b_ask"}
 	m := c.Request("tools/call", params)

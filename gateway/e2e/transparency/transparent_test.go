@@ -16,10 +16,10 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What a server and a client say to each other through Goblin is what they say
-// without it, but for what the contract renames and for what either revision
-// demands of the hop. The messages are drawn; -rapid.checks asks for more of
-// them, -rapid.seed for those of a failure again.
+// Messages between a server and a client must be the same with and without Goblin. The
+// exceptions are the documented renames and the parts that a revision requires per hop.
+// The messages are random: -rapid.checks sets their number, and -rapid.seed repeats a
+// failure.
 
 // route is one way through Goblin, and the same server without it.
 type route struct {
@@ -27,7 +27,7 @@ type route struct {
 	client        string // "legacy" or "modern": the revision of either side
 	server        string
 	through, bare *e2e.Client
-	b, own        *e2e.Backend // behind Goblin, and alone
+	b, own        *e2e.Backend // behind Goblin, and without it
 	seq           int
 }
 
@@ -35,7 +35,7 @@ func (r route) String() string {
 	return fmt.Sprintf("%s client over %s, %s server over %s", r.client, r.front, r.server, r.back)
 }
 
-// allRoutes hold each pair of values of any two of the four.
+// allRoutes contain each pair of values of any two of the four dimensions.
 var allRoutes = []route{
 	{front: "http", client: "legacy", server: "modern", back: "stdio"},
 	{front: "http", client: "modern", server: "legacy", back: "http"},
@@ -44,7 +44,7 @@ var allRoutes = []route{
 	{front: "stdio", client: "modern", server: "modern", back: "http"},
 }
 
-// routes are those that tests take.
+// routes are the tested routes.
 var routes = e2e.Variants(1, allRoutes...)
 
 // everyRoute runs a test over all of them.
@@ -59,8 +59,8 @@ func everyRoute(t *testing.T, test func(t *testing.T, r route)) {
 	}
 }
 
-// open starts the processes of the route. The server answers everything as it
-// is asked to.
+// open starts the processes of the route. The server sends the answers that requests
+// contain.
 func (r *route) open(t *testing.T) {
 	t.Helper()
 	on, reply := e2e.Obj{}, e2e.Actions(e2e.Do("reply"))
@@ -111,11 +111,11 @@ func (r *route) greet(c *e2e.Client, revision string) {
 	}
 }
 
-// envelope is what every request of 2026-07-28 carries.
+// envelope contains the members of every request of 2026-07-28.
 const envelope = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},` +
 	`"io.modelcontextprotocol/logLevel":"info"`
 
-// put sends params as they stand and waits for the answer.
+// put sends unchanged params and waits for the answer.
 func put(c *e2e.Client, method, params string) e2e.Message {
 	c.T.Helper()
 	id := send(c, method, params)
@@ -124,7 +124,7 @@ func put(c *e2e.Client, method, params string) e2e.Message {
 	return m
 }
 
-// send sends params as they stand, with the envelope where the client needs it.
+// send sends unchanged params, with the envelope if the client needs it.
 func send(c *e2e.Client, method, params string) (id string) {
 	if c.Modern {
 		tree := parseTree([]byte(params))
@@ -146,7 +146,7 @@ func send(c *e2e.Client, method, params string) (id string) {
 	return id
 }
 
-// target stands in drawn params where the name of what is asked for belongs.
+// target is the placeholder for the requested name in drawn params.
 const target = "\x00"
 
 // request draws the params of a request.
@@ -159,8 +159,8 @@ func (o odd) request(method, notes, reply string, seq int) string {
 		[2]string{"context", o.maybe(o.any)}, [2]string{"_meta", meta})
 }
 
-// told is what a server was told in the request of that number, without what
-// the hop adds.
+// told returns the params that a server received in the request with that number, without
+// what the hop adds.
 func (r *route) told(b *e2e.Backend, seq int) *jsonTree {
 	var params json.RawMessage
 	b.Wait(fmt.Sprintf("request %d", seq), func() bool {
@@ -192,13 +192,13 @@ func withoutEnvelope(tree *jsonTree) {
 	}
 }
 
-// undo takes the renames of URIs back, and what one of the revisions adds.
+// undo reverses the renames of URIs, and removes the additions of a revision.
 func (r *route) undo(method string, m e2e.Message, prefix string) string {
 	if m.Error != nil {
 		tree := parseTree(m.Error)
 		tree.at("data", "uri").original(prefix)
 		if code := tree.at("code"); r.client == "legacy" && r.server == "modern" && code.text == "-32002" {
-			code.text = "-32602" // what both revisions have for a resource that is not there
+			code.text = "-32602" // both revisions' code for an unknown resource
 		}
 		return "error " + tree.String()
 	}
@@ -249,8 +249,8 @@ var transparentMethods = map[string]struct{ here, there string }{
 	"completion/complete": {"p", "b/p"},
 }
 
-// said is what came during a request, in order and before its answer.
-// URIs lose a prefix, as names in answers do.
+// said returns the notifications during a request, in order and before its answer. URIs
+// lose a prefix, as names in answers do.
 func said(c *e2e.Client, answer e2e.Message, prefix string) (all []string) {
 	c.Update(func() {
 		for _, n := range c.Notes {
@@ -267,7 +267,7 @@ func said(c *e2e.Client, answer e2e.Message, prefix string) (all []string) {
 	return all
 }
 
-// constant are the entries that are asked for.
+// constant are the entries that requests use.
 var constant = map[string]e2e.Obj{"tools": e2e.Tool("t"), "prompts": e2e.Prompt("p"), "templates": e2e.Template("x:{a}"), "resources": e2e.Resource("x:1")}
 
 // exchange draws one request and its answer and compares both.
@@ -294,8 +294,8 @@ func (r *route) exchange(t *rapid.T) {
 	require.Equal(t, r.told(r.own, r.seq).String(), r.told(r.b, r.seq).String(), "%s: the params of %s", r, method)
 }
 
-// listing is what a client lists of a kind: the definitions by their own names.
-// Their names lose one prefix and the URIs that they point to another.
+// listing returns a client's list of a kind: the definitions by their own names. Their
+// names lose the prefix, and the URIs in them lose links.
 func listing(c *e2e.Client, kind, prefix, links string) map[string]string {
 	c.T.Helper()
 	key := map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}[kind]
@@ -314,8 +314,8 @@ func listing(c *e2e.Client, kind, prefix, links string) map[string]string {
 	return out
 }
 
-// define gives both servers new definitions of every kind and waits until the
-// client lists them: it sees the mark among them.
+// define sets new definitions of every kind on both servers. Each kind has a mark, for
+// which the test waits.
 func (r *route) define(t *rapid.T) {
 	r.seq++
 	forms := map[string]string{"tools": `"t%d%s"`, "prompts": `"p%d%s"`, "resources": `"u:%d%s"`, "templates": `"x:///%d%s/{a}"`}
@@ -346,13 +346,13 @@ func (r *route) define(t *rapid.T) {
 
 func (r *route) mark() string { return fmt.Sprintf("mark%d", r.seq) }
 
-// listedKinds end with the one whose notice is for the one before it, too.
+// listedKinds end with the kind whose notification also covers the preceding one.
 var listedKinds = []string{"tools", "prompts", "templates", "resources"}
 
 var listedPrefixes = map[string]string{"tools": "b_", "prompts": "b/", "resources": "mcp://b/", "templates": "mcp://b/"}
 
-// message draws what is compared: now and then all lists, which take a while
-// to change, and otherwise an exchange.
+// message draws either all lists, which are slow to change and therefore rare, or an
+// exchange.
 func (r *route) message(t *rapid.T) {
 	if rapid.IntRange(0, 9).Draw(t, "lists at 9") == 9 {
 		r.definitions(t)
@@ -387,10 +387,10 @@ func (r *route) definitions(t *rapid.T) {
 	}
 }
 
-// FuzzTransparent draws from the fuzzer's bytes, over the routes in turn.
+// FuzzTransparent draws from the fuzzer's bytes and cycles through the routes.
 func FuzzTransparent(f *testing.F) {
 	for i := range routes {
-		seed := make([]byte, 64<<10) // as much as a few messages are drawn from
+		seed := make([]byte, 64<<10) // enough for a few messages
 		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(seed)
 		f.Add(uint8(i), seed)
 	}

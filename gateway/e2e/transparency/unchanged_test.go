@@ -94,7 +94,7 @@ func TestDefinitionsAndResultsAreUnchangedInEveryEra(t *testing.T) {
 	}
 }
 
-// splitMembers are the members of an object as they stand in its text.
+// splitMembers returns the members of an object as unchanged text.
 func splitMembers(text string) (members []string) {
 	depth, from, quoted := 0, 1, false
 	for i := 0; i < len(text); i++ {

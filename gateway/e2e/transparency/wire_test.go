@@ -12,9 +12,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// exchangeLine sends a raw line, waits for n answers, then shows by a ping that no
-// further one came, and gives the answers. It forgets them, as several may
-// carry no id.
+// exchangeLine sends a raw line and returns n answers. A ping shows that no further one
+// arrived. It forgets the answers, because several may have no id.
 func exchangeLine(c *e2e.Client, text string, n int) []e2e.Message {
 	c.T.Helper()
 	c.Update(func() { clear(c.Replies) })

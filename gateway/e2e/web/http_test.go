@@ -248,7 +248,7 @@ func TestR3_37_Metrics(t *testing.T) {
 	} {
 		got := s.Metric(series)
 		if got == "" && want == "0" {
-			continue // a series may begin with its first event
+			continue // a series may appear with its first event
 		}
 		require.Equal(t, want, got, series)
 	}
@@ -369,7 +369,7 @@ func TestH14_SameIdsInManySessionsStayApart(t *testing.T) {
 	}
 }
 
-// raw sends bytes and gives the status of the first answer.
+// raw sends bytes and returns the status of the first answer.
 func raw(s *e2e.Web, text string) int {
 	s.T.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Base, "http://"))

@@ -1,7 +1,6 @@
 //go:build e2e
 
-// Package web shows Streamable HTTP: guards, sessions, streams, and servers that
-// are reached by it.
+// Package web tests Streamable HTTP: guards, sessions, streams, and remote servers.
 package web
 
 import (

@@ -34,7 +34,7 @@ func TestH21_PortInUse(t *testing.T) {
 	require.Contains(t, out.Stderr, "listen on "+addr+" (--listen): ")
 	require.Contains(t, out.Stderr, "; choose another address with --listen\n")
 	w.Gateway["listen"] = addr
-	// Any other daemon goes on without it.
+	// Any other daemon works without it.
 	c := w.Bridged()
 	require.NotEmpty(t, c.Names("resources"))
 }
@@ -120,8 +120,7 @@ func TestH19_NothingListensBeyondLoopback(t *testing.T) {
 	require.Empty(t, listening(alone.Prog))
 }
 
-// listening are the addresses, as /proc/net has them, on which a process
-// listens.
+// listening returns the addresses on which a process listens, in the format of /proc/net.
 func listening(p *e2e.Program) (found []string) {
 	p.T.Helper()
 	sockets := map[string]bool{}
@@ -143,7 +142,7 @@ func listening(p *e2e.Program) (found []string) {
 	return found
 }
 
-// files are the descriptors that the process holds.
+// files returns the process's file descriptors.
 func files(p *e2e.Program) []string {
 	p.T.Helper()
 	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Cmd.Process.Pid))

@@ -24,7 +24,7 @@ func TestHTTPBackendThatKnowsNoGETIsUsed(t *testing.T) {
 		call := e2e.Obj{"name": b.Name + "_stat", "arguments": e2e.Obj{}}
 		c.Ok("tools/call", call)
 		if b.Name == "says404" {
-			b.WaitReceived("ping", 1) // which tells that there is a session
+			b.WaitReceived("ping", 1) // which shows that the session exists
 		}
 		for range 20 {
 			c.Ok("tools/call", call)
@@ -40,13 +40,13 @@ func TestCallThatMeetsAForgottenSessionIsSentAgain(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	script := e2e.RemoteScript()
-	script["on"] = e2e.Obj{"http GET": e2e.Actions(e2e.Do("status", e2e.Obj{"code": 405}))} // else that may find it out, too
+	script["on"] = e2e.Obj{"http GET": e2e.Actions(e2e.Do("status", e2e.Obj{"code": 405}))} // otherwise that may detect it, too
 	b := w.Remote("remote", "/mcp", script)
 	legacy, modern := w.Pair("socket")
 	for i, c := range []*e2e.Client{legacy, modern, legacy, modern} {
 		require.Contains(t, c.CallText("remote_stat", e2e.Obj{}), "remote:stat")
 		require.Equal(t, i+1, b.Count("tools/call"), "each once")
-		for _, kind := range []string{"tools", "prompts", "resources", "templates"} { // or one of these finds it out
+		for _, kind := range []string{"tools", "prompts", "resources", "templates"} { // or one of these detects it
 			b.WaitReceived(e2e.ListMethod(kind), i+1)
 		}
 		b.Do(e2e.Do("forget"))
@@ -64,7 +64,7 @@ func TestAForgottenSessionCostsNoneOfManyCalls(t *testing.T) {
 	require.Contains(t, c.CallText("remote_stat", e2e.Obj{}), "remote:stat")
 	b.WaitReceived("tools/list", 1)
 
-	// One reached the server before, the others meet the end of the session at a time.
+	// One reached the server before, the others meet the lost session at once.
 	slow := c.Begin("tools/call", e2e.Obj{"name": "remote_slow"})
 	b.WaitEvent("wait", "over")
 	b.Do(e2e.Do("forget"))

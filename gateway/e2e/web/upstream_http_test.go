@@ -47,7 +47,7 @@ func TestHTTPBackendIsServedLikeAnyOther(t *testing.T) {
 	}
 }
 
-// jsonID is a raw id as a value.
+// jsonID parses a raw id.
 func jsonID(id string) any {
 	var n int
 	_, _ = fmt.Sscan(id, &n)
@@ -72,7 +72,8 @@ func TestHTTPBackendRelaysProgressCancellationAndRequests(t *testing.T) {
 	require.Nil(t, m.Error)
 	require.Len(t, c.NotesOf("notifications/progress"), 3)
 
-	// Over HTTP the stream says which call asks, whoever else has one in flight.
+	// Over HTTP the stream identifies the calling request, even if other clients have one
+	// in flight.
 	slow := other.Begin("tools/call", e2e.Obj{"name": "remote_slow"})
 	b.WaitEvent("wait", "never")
 	require.Equal(t, `[{"action":"decline"}]`, c.CallText("remote_ask", e2e.Obj{}))
