@@ -182,7 +182,7 @@ func (b *Backend) CatchUp() {
 	b.Update(func() { b.fence++; mine = b.fence })
 	_, err = fmt.Fprintf(conn, "{\"ev\":\"fence\",\"id\":%d}\n", mine)
 	require.NoError(b.T, err)
-	b.Wait("the processes that have connected", func() bool {
+	b.Wait("the connected processes", func() bool {
 		for _, p := range b.conns {
 			if !p.known {
 				return false

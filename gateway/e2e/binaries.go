@@ -75,7 +75,7 @@ func provide(name, folder string) (path string, err error) {
 	cache = filepath.Join(cache, "goblin-e2e")
 	dir := filepath.Join(cache, fingerprint)
 	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return "", fmt.Errorf("make the folder of the programs: %w", err)
+		return "", fmt.Errorf("create the folder of the programs: %w", err)
 	}
 	if _, err := os.Stat(dir); err != nil {
 		if err := buildOnce(cache, dir, filepath.Join(root, folder)); err != nil {
@@ -97,7 +97,7 @@ func moduleRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("find the module: there is no go.mod above %s", at)
+			return "", fmt.Errorf("find the module: no go.mod above %s", at)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func fingerprint(root string) (fingerprint string, err error) {
 		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("look at the sources: %w", err)
+		return "", fmt.Errorf("read the sources: %w", err)
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), nil
 }
@@ -150,7 +150,7 @@ func buildOnce(cache, dir, folder string) error {
 func goBuild(cache, dir, folder string) error {
 	fresh, err := os.MkdirTemp(cache, "build")
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create a folder: %w", err)
 	}
 	if err := compile(folder, fresh, ""); err != nil {
 		return err
@@ -162,7 +162,7 @@ func goBuild(cache, dir, folder string) error {
 		}
 	}
 	if err := os.Rename(fresh, dir); err != nil {
-		return fmt.Errorf("keep what was built: %w", err)
+		return fmt.Errorf("store the program: %w", err)
 	}
 	return nil
 }

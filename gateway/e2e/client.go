@@ -150,7 +150,7 @@ func (c *Client) sound() {
 	c.T.Helper()
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	require.Empty(c.T, c.Stray, "nothing but MCP")
+	require.Empty(c.T, c.Stray, "only MCP")
 	for id, all := range c.Replies {
 		require.Len(c.T, all, 1, "answers to id %s", id)
 	}
@@ -451,7 +451,7 @@ func (c *Client) WaitUpdates(n int) []string {
 
 func (c *Client) WaitAsks(n int) Message {
 	c.T.Helper()
-	c.Wait("a request of the server", func() bool { return len(c.Asks) >= n })
+	c.Wait("a request from the server", func() bool { return len(c.Asks) >= n })
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	return c.Asks[n-1]
@@ -491,7 +491,7 @@ func (c *Client) List(kind string) []json.RawMessage {
 		}
 		params = Obj{"cursor": cursor}
 	}
-	c.T.Fatal("a list without an end")
+	c.T.Fatal("an endless list")
 	return nil
 }
 

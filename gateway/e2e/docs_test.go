@@ -104,7 +104,7 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 			case "text": // tui draws this picture, and the other one is a drawing
 				require.Regexp(t, `^(gateway/)?README\.md:`, b.where)
 			default:
-				t.Fatalf("nobody runs an example in %q", b.language)
+				t.Fatalf("no test runs an example in %q", b.language)
 			}
 		})
 	}

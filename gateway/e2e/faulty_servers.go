@@ -35,7 +35,7 @@ func (w *World) FaultyServer(name, mode string, early bool, conf ...Obj) *Backen
 	}
 	m, ok := faultModes[mode]
 	if !ok {
-		w.T.Fatalf("no server is bad in the way %q", mode)
+		w.T.Fatalf("no server has the fault %q", mode)
 	}
 	return w.Backend(name, Merge(script, []Obj{m()}), conf...)
 }

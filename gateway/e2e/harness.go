@@ -201,7 +201,7 @@ func (w *World) clean() {
 		}
 	})
 	if len(left) > 0 {
-		w.T.Errorf("processes are left: %s\nlog of the daemon:\n%s", strings.Join(left, "; "), w.DaemonLog())
+		w.T.Errorf("processes still run: %s\nlog of the daemon:\n%s", strings.Join(left, "; "), w.DaemonLog())
 		w.Kill()
 	}
 	for _, b := range w.Backends {
@@ -469,7 +469,7 @@ func (p *Program) Ends(limit time.Duration) int {
 	select {
 	case <-p.Exited:
 	case <-time.After(limit):
-		p.T.Errorf("goblin %v did not end within %v", p.Cmd.Args[1:], limit)
+		p.T.Errorf("goblin %v did not exit within %v", p.Cmd.Args[1:], limit)
 		_ = p.Cmd.Process.Signal(syscall.SIGQUIT)
 		select {
 		case <-p.Exited:

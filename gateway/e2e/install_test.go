@@ -40,13 +40,13 @@ func TestTheInstallScriptInstallsOnlyWhatTheSumsSay(t *testing.T) {
 		archive []byte
 		fault   string // "" if it installs
 	}{
-		"what was released":               {sum(nil) + "  goblin_1.2.3_plan9_amd64.tar.gz\n" + line, archive, ""},
-		"another archive":                 {line, append(bytes.Clone(archive), 0), "checksum mismatch"},
-		"no archive":                      {line, nil, "cannot download"},
-		"no archive of this machine":      {sum(nil) + "  goblin_1.2.3_plan9_mips.tar.gz\n", archive, "has no archive"},
-		"two archives of this machine":    {line + strings.ReplaceAll(line, "1.2.3", "1.2.4"), archive, "has several archives"},
-		"a page in the place of the sums": {"<html>not found</html>", archive, "has no archive"},
-		"a name that leads elsewhere":     {sum(archive) + "  ../" + name + ".tar.gz\n", archive, "has no archive"},
+		"what was released":            {sum(nil) + "  goblin_1.2.3_plan9_amd64.tar.gz\n" + line, archive, ""},
+		"another archive":              {line, append(bytes.Clone(archive), 0), "checksum mismatch"},
+		"no archive":                   {line, nil, "cannot download"},
+		"no archive of this machine":   {sum(nil) + "  goblin_1.2.3_plan9_mips.tar.gz\n", archive, "has no archive"},
+		"two archives of this machine": {line + strings.ReplaceAll(line, "1.2.3", "1.2.4"), archive, "has several archives"},
+		"a page instead of the sums":   {"<html>not found</html>", archive, "has no archive"},
+		"a name that leads elsewhere":  {sum(archive) + "  ../" + name + ".tar.gz\n", archive, "has no archive"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

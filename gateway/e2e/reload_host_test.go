@@ -37,7 +37,7 @@ func TestADaemonIsFoundWhateverVariablesAnEditNames(t *testing.T) {
 	good, err := os.ReadFile(w.Config)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(w.Config, append(good, "x: ${SECOND}\n"...), 0o600))
-	e2e.Eventually(t, "the mistake to be told", func() bool {
+	e2e.Eventually(t, "the mistake is reported", func() bool {
 		out := w.Run("status")
 		return strings.Contains(out.Stdout, "config not reloaded: ")
 	})
@@ -45,10 +45,10 @@ func TestADaemonIsFoundWhateverVariablesAnEditNames(t *testing.T) {
 	c.CallText("other_stat", e2e.Obj{})
 	require.Equal(t, 1, other.Starts(), "there is one daemon all the time")
 	require.NoError(t, os.WriteFile(w.Config, good, 0o600))
-	e2e.Eventually(t, "the daemon to be found", func() bool { return w.Run("status").Code == 0 })
+	e2e.Eventually(t, "the daemon is found", func() bool { return w.Run("status").Code == 0 })
 	socks, err := filepath.Glob(filepath.Join(w.Dir, "run", "goblin", "*.sock"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, len(socks), 2, "places that it left are free")
+	require.LessOrEqual(t, len(socks), 2, "its old sockets are removed")
 }
 
 func TestADaemonWhoseConfigWasRemovedIsFound(t *testing.T) {
@@ -90,7 +90,7 @@ func TestADaemonWhoseConfigWasRemovedIsFound(t *testing.T) {
 	w.Succeeds("stop")
 	require.NoError(t, os.Remove(w.Config))
 	require.Contains(t, w.Succeeds("stop"), fmt.Sprintf("Stopped the daemon (pid %d)", pid))
-	require.Equal(t, e2e.ExitConfig, w.Run("status").Code, "nobody serves it")
+	require.Equal(t, e2e.ExitConfig, w.Run("status").Code, "no daemon serves it")
 }
 
 func TestAConfigThatIsMountedAsALinkKeepsItsDaemon(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAConfigThatIsMountedAsALinkKeepsItsDaemon(t *testing.T) {
 	require.Contains(t, w.Bridged().Names("tools"), "late_here")
 	require.Equal(t, 2, w.Status().Count("socket"))
 	require.Equal(t, 1, b.Starts())
-	require.Equal(t, 1, late.Starts(), "there is one daemon still")
+	require.Equal(t, 1, late.Starts(), "there is still one daemon")
 }
 
 func TestClientOfAnEditedConfigGoesOnWithTheNextDaemon(t *testing.T) {
@@ -164,7 +164,7 @@ func TestDaemonOfABrokenConfigCanBeAskedAndStopped(t *testing.T) {
 	require.Contains(t, w.Succeeds("stop"), strconv.Itoa(pid))
 	b.WaitGone()
 	out := w.Run("status")
-	require.Equal(t, 3, out.Code, "without a daemon, the mistake is what keeps one from starting")
+	require.Equal(t, 3, out.Code, "without a daemon, the mistake prevents a start")
 	require.Contains(t, out.Stderr, "goblin.yaml:")
 }
 

@@ -43,7 +43,7 @@ func TestAnEditedConfigAddsAndRemovesServersWithoutAWordToTheOthers(t *testing.T
 			late.WaitReceived("tools/call", 1)
 			require.Equal(t, 1, fs.Starts())
 			fs.Updated(e2e.AppLog)
-			require.Equal(t, []string{e2e.In("filesystem", e2e.AppLog)}, c.WaitUpdates(1), "the session and its subscriptions go on")
+			require.Equal(t, []string{e2e.In("filesystem", e2e.AppLog)}, c.WaitUpdates(1), "the session and its subscriptions still work")
 			require.Equal(t, 1, fs.Count("resources/subscribe"))
 		})
 	}
@@ -69,14 +69,14 @@ func TestAChangedServerIsReplacedWhileItsCallsEnd(t *testing.T) {
 
 	w.Edit(func() { b.Conf["env"] = e2e.Obj{"WHICH": "second"} })
 	second := b.WaitStarts(2)
-	e2e.Eventually(t, "the new process to answer", func() bool { return strings.Contains(c.CallText("b_env", e2e.Obj{}), "second") })
+	e2e.Eventually(t, "the new process answers", func() bool { return strings.Contains(c.CallText("b_env", e2e.Obj{}), "second") })
 	b.WaitReceived("resources/subscribe", 2)
 	c.WaitUpdates(1) // there may have been one in between
-	require.False(t, first.Gone, "its call is under way")
+	require.False(t, first.Gone, "its call is in flight")
 	c.Forget()
 	b.DoAt(first, e2e.Obj{"do": "notify", "method": "notifications/resources/updated", "params": e2e.Obj{"uri": e2e.AppLog}})
 	b.DoAt(second, e2e.Obj{"do": "notify", "method": "notifications/resources/updated", "params": e2e.Obj{"uri": e2e.AppLog}})
-	require.Equal(t, []string{e2e.In("b", e2e.AppLog)}, c.WaitUpdates(1), "what the old one says counts no more")
+	require.Equal(t, []string{e2e.In("b", e2e.AppLog)}, c.WaitUpdates(1), "messages of the old process are ignored")
 
 	b.DoAt(first, e2e.Obj{"do": "release", "name": "slow"})
 	require.Equal(t, "done by the old one", e2e.Str(c.End(slow).Result, "content", 0, "text"))
@@ -122,7 +122,7 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		require.NoError(t, os.WriteFile(w.Config, []byte(text), 0o600))
 		e2e.Eventually(t, name+" to be logged", func() bool { return strings.Contains(w.DaemonLog()[logs:], "config not reloaded") })
 		notice := ""
-		e2e.Eventually(t, name+" to be told", func() bool { notice = w.Status().Notice; return strings.Contains(notice, "config not reloaded: ") })
+		e2e.Eventually(t, name+" is reported", func() bool { notice = w.Status().Notice; return strings.Contains(notice, "config not reloaded: ") })
 		require.Contains(t, notice, "goblin.yaml")
 		if name == "a mistake" {
 			require.Contains(t, notice, "goblin.yaml:3: ")
@@ -136,7 +136,7 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		require.Empty(t, w.Status().Notice)
 	}
 	require.Contains(t, w.DaemonLog(), "goblin.yaml:3: ")
-	require.Equal(t, 1, b.Starts(), "the good text is what was served all the time")
+	require.Equal(t, 1, b.Starts(), "the valid text was served all the time")
 }
 
 func TestADaemonServesWhatACommandMadeOfTheConfigWhenThatEnds(t *testing.T) {
@@ -176,7 +176,7 @@ func TestSIGHUPMakesADaemonReadItsConfig(t *testing.T) {
 	web.Signal(syscall.SIGHUP)
 	late.WaitStarts(1)
 	require.Equal(t, 1, b.Starts())
-	e2e.Eventually(t, "the reload to be over", func() bool { return strings.Contains(w.DaemonLog(), "config reloaded") })
+	e2e.Eventually(t, "the reload is finished", func() bool { return strings.Contains(w.DaemonLog(), "config reloaded") })
 	require.NotContains(t, w.DaemonLog(), "config unchanged", "the edit was new")
 	web.Signal(syscall.SIGHUP)
 	e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "config unchanged") })
@@ -199,7 +199,7 @@ func TestUnderNohupASIGHUPMakesADaemonReadItsConfigAndEndsNothing(t *testing.T) 
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = in.Close() })
 			}, append([]string{"-c", `trap '' HUP; exec "$@"`, "sh", e2e.Goblin}, args...)...)
-			e2e.Eventually(t, "the server to be connected", func() bool { return strings.Contains(w.DaemonLog(), "msg=connected") })
+			e2e.Eventually(t, "the server is connected", func() bool { return strings.Contains(w.DaemonLog(), "msg=connected") })
 			p.Signal(syscall.SIGHUP)
 			if name == "daemon" {
 				e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "config unchanged") })

@@ -94,7 +94,7 @@ func TestSubscriptionsComeBackWithAServerThatWasRemoved(t *testing.T) {
 			left.Ok("resources/unsubscribe", e2e.Obj{"uri": uri})
 			require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": gone.Web.Id}, "").Status, 300)
 			b.WaitGone()
-			require.Empty(t, s.Metric(gauge), "no series is left of a server that is not there")
+			require.Empty(t, s.Metric(gauge), "no series of a removed server is left")
 
 			asked := len(b.Pick("resources/subscribe"))
 			w.Edit(func() {
@@ -134,7 +134,7 @@ func TestClientBeyondLimitsSessionsIsTold(t *testing.T) {
 	require.Equal(t, "b:stat:{}", one.CallText("b_stat", e2e.Obj{}))
 	one.Close()
 	require.Zero(t, one.Prog.Ends(e2e.Patience))
-	e2e.Eventually(t, "room again", func() bool { return w.Run("read", "goblin://servers").Code == 0 })
+	e2e.Eventually(t, "free slots again", func() bool { return w.Run("read", "goblin://servers").Code == 0 })
 }
 
 func TestAServerThatIsDisabledByAnEditLeavesAndComesBack(t *testing.T) {

@@ -37,7 +37,7 @@ func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
 	require.Equal(t, 1, count(`level=WARN msg="not connected"`))
 
 	w.Run("restart", "off")
-	e2e.Eventually(t, "what somebody asked for to be told", func() bool { return count(`level=WARN msg="not connected"`) == 2 })
+	e2e.Eventually(t, "requested lines are logged", func() bool { return count(`level=WARN msg="not connected"`) == 2 })
 	require.Equal(t, 1, b.Starts())
 }
 

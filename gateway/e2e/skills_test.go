@@ -92,7 +92,7 @@ func TestSkillsOfAllServersAreServed(t *testing.T) {
 
 		folder := c.Ok("resources/directory/read", e2e.Obj{"uri": "skill://one/git"})
 		require.JSONEq(t, `[{"uri":"skill://one/git/SKILL.md","name":"SKILL.md"},{"uri":"skill://one/git/docs","name":"docs","mimeType":"inode/directory"}]`,
-			string(e2e.At(folder, "resources")), "but for what the config denies")
+			string(e2e.At(folder, "resources")), "except entries that the config denies")
 
 		for _, uri := range []string{
 			"skill://nobody/SKILL.md", "skill://one/secret/SKILL.md", "skill://one/none/SKILL.md", "skill://one/git/../../x/SKILL.md", "skill://none/x/SKILL.md",
@@ -102,11 +102,11 @@ func TestSkillsOfAllServersAreServed(t *testing.T) {
 			require.Equal(t, -32602, c.Fault("resources/directory/read", e2e.Obj{"uri": uri}).Code, "%s %s", era, uri)
 		}
 	}
-	require.NotContains(t, one.Uris("skills/get"), "skill://secret/SKILL.md", "what is denied is not asked for")
+	require.NotContains(t, one.Uris("skills/get"), "skill://secret/SKILL.md", "denied entries are not requested")
 	for _, uri := range append(one.Uris("skills/get"), one.Uris("resources/directory/read")...) {
 		require.NotContains(t, uri, "..")
 	}
-	require.Equal(t, 1, two.Count("skills/list"), "for as long as it is fresh")
+	require.Equal(t, 1, two.Count("skills/list"), "while it is fresh")
 
 	two.Do(e2e.Do("crash"))
 	uris, _, _ := listedSkills(t, modern)

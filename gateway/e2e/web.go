@@ -50,8 +50,8 @@ func (w *World) Serve(args ...string) *Web {
 			s.Base = string(m[1])
 		}
 		return s.Base != ""
-	}), "goblin serve to serve")
-	require.NotEmpty(w.T, s.Base, "goblin serve ended: %s", s.Stderr.String())
+	}), "goblin serve is ready")
+	require.NotEmpty(w.T, s.Base, "goblin serve exited: %s", s.Stderr.String())
 	return s
 }
 

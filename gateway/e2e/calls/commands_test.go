@@ -47,7 +47,7 @@ func TestCommandLua(t *testing.T) {
 	require.Equal(t, "7\n", out.Stdout)
 	require.Contains(t, out.Stderr, "seen")
 	require.JSONEq(t, `[1,2]`, w.RunInput("return {1, 2}", "lua", "-").Stdout)
-	require.Equal(t, starts, b.Starts(), "the daemon is asked")
+	require.Equal(t, starts, b.Starts(), "the command asks the daemon")
 }
 
 func TestCommandSearch(t *testing.T) {
@@ -82,7 +82,7 @@ func TestCommandSearch(t *testing.T) {
 	b.WaitLive(1) // lists come from the cache before
 	starts = b.Starts()
 	require.Contains(t, w.Succeeds("search", "app", "log"), e2e.In("shop", e2e.AppLog))
-	require.Equal(t, starts, b.Starts(), "the daemon is asked")
+	require.Equal(t, starts, b.Starts(), "the command asks the daemon")
 }
 
 func TestCommandsWaitForTools(t *testing.T) {

@@ -65,7 +65,7 @@ func TestToolsAreFoundByMeaning(t *testing.T) {
 	narrow.Web.Path = "/mcp/p/part"
 	narrow.Init()
 	c = narrow
-	require.Equal(t, []string{"a_forecast"}, find("gale"), "only what the profile has")
+	require.Equal(t, []string{"a_forecast"}, find("gale"), "only entries of the profile")
 
 	broken.Store(true)
 	require.Empty(t, find("gale"))

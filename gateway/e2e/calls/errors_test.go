@@ -62,7 +62,7 @@ func TestNamesStillUnknownAfterStartupWaitTellWhoIsPending(t *testing.T) {
 	require.Equal(t, "s3 s3://bucket/config/app.json", c.ReadText(e2e.In("s3", "s3://bucket/config/app.json")))
 	e = c.Fault("tools/call", e2e.Obj{"name": "s3_nope"})
 	require.Equal(t, "TOOL_NOT_FOUND", e.Kind())
-	require.Empty(t, e2e.At(e.Data, "pending"), "no other server can have a name below the prefix of s3")
+	require.Empty(t, e2e.At(e.Data, "pending"), "no other server can use the prefix of s3")
 }
 
 func TestErrorCodesThatAreLocalToAHopAreNotPassedOn(t *testing.T) {

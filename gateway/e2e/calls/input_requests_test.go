@@ -60,7 +60,7 @@ func TestUndeclaredCapabilityIsNamed(t *testing.T) {
 		e := c.Fault("tools/call", e2e.Obj{"name": "b_ask"})
 		require.Equal(t, -32021, e.Code)
 		require.JSONEq(t, `{"requiredCapabilities":{"sampling":{}}}`, string(e.Data))
-		require.Contains(t, c.CallText("b_copes", e2e.Obj{}), "-32601", "a server that can do without is let to")
+		require.Contains(t, c.CallText("b_copes", e2e.Obj{}), "-32601", "a server that needs no capability is not refused")
 	})
 }
 
@@ -101,7 +101,7 @@ func TestProgressOfStatelessRequests(t *testing.T) {
 		require.Equal(t, []string{"9007199254740993", "9007199254740993", "9007199254740993"}, tokens())
 		c.Forget()
 		c.Ok("tools/call", e2e.Obj{"name": "b_work", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}, "_meta": e2e.Obj{"progressToken": "two"}})
-		require.Equal(t, []string{`"two"`, `"two"`, `"two"`}, tokens(), "by the token of the request that waits")
+		require.Equal(t, []string{`"two"`, `"two"`, `"two"`}, tokens(), "with the token of the waiting request")
 	})
 }
 
@@ -115,7 +115,7 @@ func TestHeldCallIsThereWhenSessionsComeAndGo(t *testing.T) {
 	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 	state, keys := e2e.InputRequests(t, c.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	for range 4 { // each replaces an earlier one, which may still be in use for a moment
-		e2e.Eventually(t, "room for a session", func() bool {
+		e2e.Eventually(t, "a free session", func() bool {
 			return s.Do("POST", "/mcp", nil, e2e.InitBody).Header.Get("Mcp-Session-Id") != ""
 		})
 	}

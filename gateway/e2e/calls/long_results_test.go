@@ -77,7 +77,7 @@ func TestLongResultsAreReadByPages(t *testing.T) {
 			}
 		}
 		script := `return #tostring(a.long{})`
-		require.Equal(t, c.CallText("execute_lua", e2e.Obj{"script": `return #tostring(b.long{})`}), c.CallText("execute_lua", e2e.Obj{"script": script}), "scripts get the whole")
+		require.Equal(t, c.CallText("execute_lua", e2e.Obj{"script": `return #tostring(b.long{})`}), c.CallText("execute_lua", e2e.Obj{"script": script}), "scripts get the whole text")
 	})
 }
 
@@ -106,9 +106,9 @@ func TestResultsOfGoblinsOwnToolsAreBoundedByTheProfile(t *testing.T) {
 			case "call_tool":
 				require.Equal(t, longText, text)
 			case "execute_lua":
-				require.True(t, text == longText, "a text is returned as it is, and would be long to print")
+				require.True(t, text == longText, "the text differs; it is too long to print")
 			default:
-				require.JSONEq(t, string(e2e.At(result, "structuredContent")), text, "structured content stays whole")
+				require.JSONEq(t, string(e2e.At(result, "structuredContent")), text, "structured content is not cut")
 			}
 		}
 		short := c.Ok("tools/call", e2e.Obj{"name": "describe_tool", "arguments": e2e.Obj{"name": "b_short"}})
@@ -142,7 +142,7 @@ func TestTheRestOfAResultIsItsSessionsOwn(t *testing.T) {
 	_, n := whole(c, c.Ok("tasks/result", e2e.Obj{"taskId": task}))
 	require.Equal(t, 10, n)
 
-	require.Contains(t, w.Succeeds("call", "a_long"), longText, "commands get the whole")
+	require.Contains(t, w.Succeeds("call", "a_long"), longText, "commands get the whole text")
 }
 
 func TestOlderClientsGetNoLinksToTheRest(t *testing.T) {

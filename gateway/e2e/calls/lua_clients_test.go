@@ -82,7 +82,7 @@ func TestScriptsOfOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	}
 	b.WaitEvents("wait", "go", 8)
 	require.Equal(t, "1", other.LuaText(`return 1`))
-	require.Equal(t, 8, b.Count("tools/call"), "the last of the busy one's still waits")
+	require.Equal(t, 8, b.Count("tools/call"), "the busy client's last call still waits")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	for _, id := range ids {
 		require.Nil(t, busy.End(id).Error)
@@ -135,7 +135,7 @@ func TestCallsOfScriptsUseTheirClientsOwnConnection(t *testing.T) {
 		c.CallText("b_t", e2e.Obj{})
 		starts := b.Starts()
 		c.LuaText(`b.t{} return 1`)
-		require.Equal(t, starts, b.Starts(), "the one that its calls have, too")
+		require.Equal(t, starts, b.Starts(), "the process that its calls use, too")
 		connect(e2e.Obj{}).LuaText(`b.t{} return 1`)
 		require.Equal(t, starts+1, b.Starts())
 	})

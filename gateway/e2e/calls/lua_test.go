@@ -85,7 +85,7 @@ func TestQuestionsOfServersHoldTheScriptOfAStatelessClient(t *testing.T) {
 				require.Equal(t, "complete", e2e.Str(end.Result, "resultType"), "%s", end.Raw)
 				require.Nil(t, e2e.At(end.Result, "isError"), "%s", end.Raw)
 				require.Equal(t, 2, strings.Count(e2e.Str(end.Result, "content", 0, "text"), "Alice"), "%s", end.Raw)
-				require.Equal(t, 1, other.Count("tools/call"), "the script went on where it was")
+				require.Equal(t, 1, other.Count("tools/call"), "the script continued")
 			})
 		})
 	}

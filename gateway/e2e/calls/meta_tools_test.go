@@ -77,7 +77,7 @@ func TestR3_32_SearchOfResources(t *testing.T) {
 		require.Equal(t, e2e.In("filesystem", "file:///readme"), hits[2], "a name counts more than a description")
 		require.Equal(t, []string{e2e.In("s3", "s3://b/app.png")},
 			cards(callMeta(c, "search_resources", e2e.Obj{"query": "app", "mimeType": "image/*"}), "resources", "uri"))
-		require.Equal(t, e2e.In("filesystem", e2e.AppLog), cards(callMeta(c, "search_resources", e2e.Obj{"query": "aplog"}), "resources", "uri")[0], "a typing error")
+		require.Equal(t, e2e.In("filesystem", e2e.AppLog), cards(callMeta(c, "search_resources", e2e.Obj{"query": "aplog"}), "resources", "uri")[0], "a typo")
 		require.Equal(t, []string{e2e.In("filesystem", "file:///same"), e2e.In("s3", "file:///same")},
 			cards(callMeta(c, "search_resources", e2e.Obj{"query": "same"}), "resources", "uri"), "raw URIs twice")
 		require.Len(t, cards(callMeta(c, "search_resources", e2e.Obj{"query": ""}), "resources", "uri"), 6, "an empty query lists all")
@@ -97,7 +97,7 @@ func TestMetaToolsForServersToolsAndPrompts(t *testing.T) {
 		require.Equal(t, []string{"notes", "broken"}, cards(servers, "servers", "serverId"))
 		require.Equal(t, "ready", e2e.Str(servers, "servers", 0, "state"))
 		require.Equal(t, "2", string(e2e.At(servers, "servers", 0, "tools")))
-		e2e.Eventually(t, "the error of the server that is broken", func() bool {
+		e2e.Eventually(t, "the error of the broken server", func() bool {
 			return e2e.Str(callMeta(c, "catalog_servers", e2e.Obj{"offset": 1}), "servers", 0, "error") != ""
 		})
 		require.Equal(t, []string{"notes_add_note", "notes_drop_note"}, cards(callMeta(c, "catalog_tools", e2e.Obj{"serverId": "notes"}), "tools", "name"))
@@ -129,7 +129,7 @@ func TestModelsAreToldInShortWhatThereIsAndWhatIsOff(t *testing.T) {
 		size += len(tool)
 	}
 	require.Less(t, size, 9_000)
-	require.NotEmpty(t, e2e.At(c.List("tools")[len(names)-1], "outputSchema"), "of servers they stay")
+	require.NotEmpty(t, e2e.At(c.List("tools")[len(names)-1], "outputSchema"), "servers' tools stay")
 	require.Equal(t, "object", e2e.Str(callMeta(c, "describe_tool", e2e.Obj{"name": "search_tools"}), "outputSchema", "type"))
 
 	modern := e2e.Obj{"_meta": e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}}}
@@ -200,7 +200,7 @@ func TestDescriptionsThatClientsCutAreWarnedOf(t *testing.T) {
 		e2e.Tool("talks", e2e.Obj{"description": strings.Repeat("é", 2049)}),
 		e2e.Tool("fits", e2e.Obj{"description": strings.Repeat("é", 2048)}),
 	}})
-	require.NotContains(t, w.Run("validate").Stderr, "warning", "nothing is started to find out")
+	require.NotContains(t, w.Run("validate").Stderr, "warning", "no server is started to check")
 	c := w.Socket()
 	c.Names("tools")
 	out := w.Run("validate")
@@ -209,7 +209,7 @@ func TestDescriptionsThatClientsCutAreWarnedOf(t *testing.T) {
 	require.Contains(t, out.Stdout, "is valid, with 1 warning")
 	c.Close()
 	w.Succeeds("stop")
-	require.Contains(t, w.Run("validate").Stderr, want, "it is remembered")
+	require.Contains(t, w.Run("validate").Stderr, want, "it is cached")
 	require.Contains(t, w.Run("validate", "--json").Stdout, `has 2049 characters`)
 }
 

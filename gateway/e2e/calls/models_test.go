@@ -40,8 +40,8 @@ func TestModelsSeeWhyAToolWasNotAnswered(t *testing.T) {
 		prompt := c.Begin("prompts/get", e2e.Obj{"name": "b/p"})
 		told(call("b_wrong"), "BAD_REPLY")
 		told(c.End(hangs), "REQUEST_TIMEOUT")
-		require.Equal(t, "REQUEST_TIMEOUT", e2e.ParseError(t, c.End(prompt)).Kind(), "other methods are as they were")
-		require.JSONEq(t, `{"code":-32603,"message":"mine"}`, string(call("b_own").Error), "the server's own stay")
+		require.Equal(t, "REQUEST_TIMEOUT", e2e.ParseError(t, c.End(prompt)).Kind(), "other methods are unchanged")
+		require.JSONEq(t, `{"code":-32603,"message":"mine"}`, string(call("b_own").Error), "the server's own errors are unchanged")
 		require.Equal(t, "TOOL_NOT_FOUND", e2e.ParseError(t, call("b_none")).Kind(), "so do unknown names")
 		require.Equal(t, -32602, e2e.ParseError(t, c.Request("tools/call", e2e.Obj{"name": 7})).Code, "and bad requests")
 		require.Equal(t, "[-32603, REQUEST_TIMEOUT, b]",
@@ -70,7 +70,7 @@ func TestInstructionsHoldAnExcerptOfEveryServers(t *testing.T) {
 	require.Contains(t, text, "\n\nserver zed: Call t first. [31m\n\nserver long: äbcde fghiäbcde")
 	require.NotContains(t, text, "quiet:")
 	_, excerpt, _ := strings.Cut(text, "server long: ")
-	require.Equal(t, 2047, len([]rune(text)), "all the room that there is")
+	require.Equal(t, 2047, len([]rune(text)), "the whole limit is used")
 	require.True(t, strings.HasSuffix(excerpt, "…"), excerpt)
 	require.Equal(t, text, e2e.Str(c.Ok("server/discover", modern), "instructions"), "in the same order")
 }

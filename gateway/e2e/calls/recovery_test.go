@@ -66,7 +66,7 @@ func TestWaitForAHumanHoldsNoPlaceThatOthersNeed(t *testing.T) {
 		)}}, e2e.Obj{"timeout": "5s"})
 		h := x.Client(w, e2e.Obj{"elicitation": e2e.Obj{}}, 0, nil)
 		meanwhile := func() {
-			require.Equal(t, "b:quick:{}", h.CallText("b_quick", e2e.Obj{}), "in the only place there is")
+			require.Equal(t, "b:quick:{}", h.CallText("b_quick", e2e.Obj{}), "in the only slot")
 		}
 		var end e2e.Message
 		if x.ModernClient() {

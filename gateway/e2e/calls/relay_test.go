@@ -34,7 +34,7 @@ func TestProgressKeepsTokenAndTypeAndComesBeforeTheResponse(t *testing.T) {
 		tokens[string(e2e.At(told.Msg, "params", "_meta", "progressToken"))] = true
 		require.Equal(t, "1", strings.TrimSuffix(string(e2e.At(told.Msg, "params", "_meta", "keep")), ".0"))
 	}
-	require.Len(t, tokens, 5, "tokens of requests to one backend differ")
+	require.Len(t, tokens, 5, "tokens of requests to one server differ")
 }
 
 func TestB16_CancellationReachesTheBackendWithItsOwnId(t *testing.T) {

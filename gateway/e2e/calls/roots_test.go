@@ -75,7 +75,7 @@ func TestRootsAreWhoseTheServerIsToHave(t *testing.T) {
 		require.NotContains(t, b.CallText(server+"_ask", e2e.Obj{}), `file:///a`)
 	}
 	require.NotContains(t, b.CallText("closed_ask", e2e.Obj{}), "file:///b")
-	require.Zero(t, shared.Count(rootsChanged), "what it was given has not changed")
+	require.Zero(t, shared.Count(rootsChanged), "its roots have not changed")
 }
 
 func TestServersAreToldWhenRootsThatTheyWereGivenChange(t *testing.T) {
@@ -101,7 +101,7 @@ func TestServersAreToldWhenRootsThatTheyWereGivenChange(t *testing.T) {
 	b.WaitEvent("wait", "hold")
 	w.Edit(func() { w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///new"}} })
 	require.JSONEq(t, `{"roots":[{"uri":"file:///new"}]}`, string(b.WaitEvents("reply", "roots/list", 3).Msg),
-		"what a server asks because of the notice is no call's, whatever is under way")
+		"a request after the notification belongs to no call in flight")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "hold"}))
 	other.End(held)
 	require.Equal(t, 2, b.Count(rootsChanged))

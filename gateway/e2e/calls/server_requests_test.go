@@ -121,7 +121,7 @@ func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	shared.WaitReceived(changed, 2)
 	c.Close()
 	shared.WaitReceived(changed, 3) // and fewer again
-	require.Less(t, shared.Count(changed), 10, "a burst is one notice, or a few where it takes long")
+	require.Less(t, shared.Count(changed), 10, "a burst is one notification, or a few if it takes long")
 	require.Zero(t, modern.Count(changed))
 }
 
@@ -185,7 +185,7 @@ func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T)
 	}
 	require.Empty(t, silent.NotesOf("notifications/message"))
 	require.Len(t, loud.NotesOf("notifications/message"), 1)
-	require.Empty(t, bystander.NotesOf("notifications/message"), "of a call of its own alone")
+	require.Empty(t, bystander.NotesOf("notifications/message"), "only of its own call")
 }
 
 func TestQuestionThatMayBeAnotherClientsIsNotAsked(t *testing.T) {

@@ -24,7 +24,7 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 		require.Len(t, keys, 1)
 		question := e2e.At(first.Result, "inputRequests", keys["elicitation/create"], "params")
 		require.JSONEq(t, `{"message":"who?","requestedSchema":{"type":"object"},"_meta":{"k":2}}`, string(question))
-		require.Empty(t, c.Asks, "nothing is asked of a stateless client")
+		require.Empty(t, c.Asks, "a stateless client gets no request")
 
 		// Waiting for a user doesn't count: this call times out meanwhile.
 		require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
@@ -43,7 +43,7 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 		require.Nil(t, end.Error, "%s", end.Raw)
 		require.Equal(t, `"complete"`, string(e2e.At(end.Result, "resultType")))
 		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice")
-		require.Equal(t, 1, b.Count("tools/call")-1, "the held call went on")
+		require.Equal(t, 1, b.Count("tools/call")-1, "the held call continued")
 
 		// A state is valid once, unchanged, and only for its own request.
 		for _, bad := range []e2e.Message{

@@ -26,7 +26,7 @@ func TestTasksListIsPaged(t *testing.T) {
 	require.Len(t, e2e.Each(c.Ok("tasks/list", e2e.Obj{}), "tasks"), 50)
 	require.Equal(t, made, taskIDs(c))
 	b.Do(e2e.Do("on", e2e.Obj{"key": "tasks/get", "actions": e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32602, "message": "expired"}}))}))
-	require.Empty(t, taskIDs(c), "what its server has forgotten is gone")
+	require.Empty(t, taskIDs(c), "a task that its server has forgotten is unknown")
 	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": made[0]}).Code)
 }
 
@@ -113,7 +113,7 @@ func TestTasksOfASessionAreBounded(t *testing.T) {
 	e := c.Fault("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}})
 	require.Equal(t, -32603, e.Code)
 	require.Contains(t, e.Message, "1024")
-	require.Equal(t, limit, b.Count("tools/call"), "the server is not even asked")
+	require.Equal(t, limit, b.Count("tools/call"), "the server gets no request")
 	startTask(other, "b_t")
 }
 
@@ -171,14 +171,14 @@ func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
 	first := b.WaitStarts(1)
 	w.Edit(func() { b.Conf["env"] = e2e.Obj{"WHICH": "second"} })
 	b.WaitStarts(2)
-	e2e.Eventually(t, "the new process to serve", func() bool {
+	e2e.Eventually(t, "the new process serves", func() bool {
 		startTask(c, "b_t")
 		b.CatchUp()
 		b.Mu.Lock()
 		defer b.Mu.Unlock()
 		return slices.ContainsFunc(b.Events, func(e e2e.Event) bool { return e.Ev == "task" && e.Proc != first })
 	})
-	require.False(t, first.Gone, "its task is under way")
+	require.False(t, first.Gone, "its task is running")
 	b.DoAt(first, e2e.Obj{"do": "release", "name": "go"})
 	awaitStatus(c, id, "completed")
 	require.Equal(t, "done by the old one", e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"))
@@ -233,7 +233,7 @@ func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
 	id = startTask(c, "b_t")
 	b.Do(e2e.Do("crash"))
 	b.WaitStarts(2)
-	e2e.Eventually(t, "the server to be back", func() bool { return c.Works(e2e.Obj{"name": "b_plain"}) })
+	e2e.Eventually(t, "the server is connected again", func() bool { return c.Works(e2e.Obj{"name": "b_plain"}) })
 	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": id}).Code, "another process has another task-1")
 }
 
@@ -258,7 +258,7 @@ func TestTasksTellTheirOwnersOnly(t *testing.T) {
 		c.Reply = func(ask e2e.Message) (any, any) {
 			return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}, "_meta": e2e.Obj{relatedTask: e2e.Obj{"taskId": e2e.Str(ask.Params, "_meta", relatedTask, "taskId")}}}, nil
 		}
-		require.Equal(t, -32601, c.Fault("tools/call", e2e.Obj{"name": "b_t"}).Code, "who has tasks must ask for one")
+		require.Equal(t, -32601, c.Fault("tools/call", e2e.Obj{"name": "b_t"}).Code, "a client with tasks must request one")
 		id := startTask(c, "b_t", e2e.Obj{"_meta": e2e.Obj{"progressToken": 7, "vendor": 2}})
 		require.Equal(t, "2", string(e2e.At(b.Received("tools/call")[1].Msg, "params", "_meta", "vendor")))
 		waiting := c.Begin("tasks/result", e2e.Obj{"taskId": id})
@@ -340,7 +340,7 @@ func TestWhatIsSaidOfATaskCountsFromItsServerOnly(t *testing.T) {
 			require.False(t, e2e.Str(n.Params, "taskId") == id && strings.Contains(n.Raw, "forged"), n.Raw)
 		}
 		for _, n := range c.NotesOf("notifications/message") {
-			require.NotContains(t, n.Raw, id, "a line of another server is not of the task")
+			require.NotContains(t, n.Raw, id, "a line of another server doesn't belong to the task")
 		}
 
 		other := connect()

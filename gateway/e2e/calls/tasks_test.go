@@ -106,7 +106,7 @@ func TestTasksAreTheirClientsOwn(t *testing.T) {
 		require.JSONEq(t, "{}", e2e.WithoutProgressToken(t, e2e.At(asked, "_meta")))
 		require.JSONEq(t, `{"name":"t","task":{"ttl":60000},"arguments":{"n":1},"_meta":`+string(e2e.At(asked, "_meta"))+`}`, string(asked))
 		second := startTask(c, "b_t")
-		require.NotEqual(t, first, second, "both servers say task-1")
+		require.NotEqual(t, first, second, "both servers name it task-1")
 		theirs := startTask(other, "a_t")
 
 		require.Equal(t, first, e2e.Str(c.Ok("tasks/get", e2e.Obj{"taskId": first}), "taskId"))
@@ -187,7 +187,7 @@ func TestToolsThatRunAsTasksOnlyAreWaitedFor(t *testing.T) {
 			}
 			require.Equal(t, -32123, c.Fault("tools/call", e2e.Obj{"name": "b_fails"}).Code)
 			require.Equal(t, "b:plain:", c.CallText("b_plain", nil)[:8])
-			require.Nil(t, e2e.At(b.Received("tools/call")[len(b.Received("tools/call"))-1].Msg, "params", "task"), "what can be called plainly is")
+			require.Nil(t, e2e.At(b.Received("tools/call")[len(b.Received("tools/call"))-1].Msg, "params", "task"), "a tool with optional tasks is called without one")
 
 			id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
 			b.WaitEvents("wait", "never", n+1)
@@ -287,7 +287,7 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 
 		// No task makes a user open a URL that isn't a web page.
 		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_opens"}), "taskId")
-		e2e.Eventually(t, "the state to be refused", func() bool {
+		e2e.Eventually(t, "the state is refused", func() bool {
 			return strings.Contains(c.Request("tasks/get", e2e.Obj{"taskId": id}).Raw, "url is not a web page")
 		})
 
@@ -297,7 +297,7 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 
 		legacy := connect()
 		legacy.Init()
-		require.Equal(t, "b:t:", legacy.CallText("b_t", nil)[:4], "who speaks an older revision gets no task")
+		require.Equal(t, "b:t:", legacy.CallText("b_t", nil)[:4], "clients of older revisions get no task")
 		require.Equal(t, -32602, legacy.Fault("tasks/get", e2e.Obj{"taskId": id}).Code)
 	})
 }

@@ -84,7 +84,7 @@ func TestProgressThatComesTooLateReachesNobody(t *testing.T) {
 	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/progress", "params": e2e.Obj{"progressToken": token, "progress": 1}}))
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	require.Nil(t, c.End(flight).Error)
-	require.Empty(t, c.NotesOf("notifications/progress"), "its token is nothing that the client knows")
+	require.Empty(t, c.NotesOf("notifications/progress"), "its token is unknown to the client")
 }
 
 func TestCancellationOfWhatIsNotInFlightIsIgnored(t *testing.T) {
@@ -182,7 +182,7 @@ func TestCallsHaveATokenForProgressWhoeverAsked(t *testing.T) {
 			m := c.End(id)
 			require.False(t, m.Failed(), m.Raw)
 		}
-		require.Empty(t, c.NotesOf("notifications/progress"), "it is relayed to who asked")
+		require.Empty(t, c.NotesOf("notifications/progress"), "it is relayed to the client of the request")
 		tokens := map[string]bool{}
 		for _, method := range []string{"prompts/get", "resources/read", "tools/call"} {
 			for _, told := range b.Received(method) {

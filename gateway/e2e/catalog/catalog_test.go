@@ -166,7 +166,7 @@ func TestClientsHearOfListsThatDifferFromWhatWasRemembered(t *testing.T) {
 	c.WaitNote("notifications/tools/list_changed", nil)
 	require.Equal(t, []string{"slow_more", "slow_tell"}, e2e.Sorted(c.Names("tools")))
 	for _, list := range []string{"prompts", "resources"} {
-		require.Empty(t, c.NotesOf("notifications/"+list+"/list_changed"), "nobody has seen others")
+		require.Empty(t, c.NotesOf("notifications/"+list+"/list_changed"), "no client has seen others")
 	}
 }
 
@@ -207,7 +207,7 @@ func TestDamagedFilesAreThrownAwayAndNothingElseStops(t *testing.T) {
 			require.Contains(t, c.Prog.Stderr.String(), "cached lists discarded")
 			info, err := os.Stat(onlyFile(t, w, "one"))
 			require.NoError(t, err)
-			require.Less(t, info.Size(), int64(4096), "it was written anew")
+			require.Less(t, info.Size(), int64(4096), "it was written again")
 		})
 	}
 }
@@ -344,7 +344,7 @@ func TestAFullDiskStopsNothing(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "calc_add")
 	require.Equal(t, 1, strings.Count(string(out), "no space left on device"), "%s", out)
-	require.NotContains(t, string(out), ".catalog", "nothing is left of what did not fit")
+	require.NotContains(t, string(out), ".catalog", "no part of the file that did not fit is left")
 }
 
 // The durations are only logged (-v), because a busy machine could exceed any limit.

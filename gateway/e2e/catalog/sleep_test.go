@@ -40,7 +40,7 @@ func state(c *e2e.Client) string {
 
 func sleeps(c *e2e.Client) {
 	c.T.Helper()
-	e2e.Eventually(c.T, "the server sleeps", func() bool { return state(c) == "sleeping" })
+	e2e.Eventually(c.T, "the server is idle", func() bool { return state(c) == "sleeping" })
 }
 
 func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
 	w := sleepy(t)
 	b := w.Backend("one", counting())
 	c := w.Standalone()
-	require.Len(t, c.Names("tools"), 2, "nothing is remembered, so it starts at once")
+	require.Len(t, c.Names("tools"), 2, "without a cached list it starts at once")
 	sleeps(c)
 	b.WaitGone()
 	require.Len(t, c.Names("tools"), 2)
@@ -61,7 +61,7 @@ func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
 	for _, id := range calls {
 		require.Nil(t, c.End(id).Error)
 	}
-	require.Equal(t, 2, b.Starts(), "one start, however many callers")
+	require.Equal(t, 2, b.Starts(), "one start for all callers")
 	held := c.Begin("tools/call", e2e.Obj{"name": "one_hold"})
 	b.WaitEvent("wait", "go")
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // five times its idle_timeout
@@ -87,7 +87,7 @@ func TestWhatIsLeftOutIsKnownOfAServerThatSleeps(t *testing.T) {
 	b := w.Backend("one", counting(), e2e.Obj{"tools": e2e.Obj{"deny": []string{"ho*"}}})
 	c := w.Standalone()
 	c.WaitListed("tools", "one_count", true)
-	e2e.Eventually(t, "it is remembered", func() bool { return len(catalogOf(w, "one")) == 1 })
+	e2e.Eventually(t, "it is cached", func() bool { return len(catalogOf(w, "one")) == 1 })
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
 
@@ -95,7 +95,7 @@ func TestWhatIsLeftOutIsKnownOfAServerThatSleeps(t *testing.T) {
 	require.Equal(t, []string{"one_count"}, c.Names("tools"))
 	require.Equal(t, "sleeping", state(c))
 	require.Regexp(t, `(?m)^one/hold +one +filtered +excluded by "tools" of server "one"$`, w.Succeeds("tools", "list"))
-	require.Equal(t, 1, b.Starts(), "it was not started to tell")
+	require.Equal(t, 1, b.Starts(), "it was not started for the list")
 }
 
 func TestAServerThatIsTurnedOnAgainListsWhatIsRemembered(t *testing.T) {
@@ -103,11 +103,11 @@ func TestAServerThatIsTurnedOnAgainListsWhatIsRemembered(t *testing.T) {
 	w := sleepy(t)
 	b := w.Backend("one", counting())
 	c := w.Standalone()
-	e2e.Eventually(t, "it is remembered", func() bool { return len(catalogOf(w, "one")) == 1 })
+	e2e.Eventually(t, "it is cached", func() bool { return len(catalogOf(w, "one")) == 1 })
 	w.Succeeds("disable", "one")
-	e2e.Eventually(t, "the daemon has turned it off", func() bool { return len(c.Names("tools")) == 0 })
+	e2e.Eventually(t, "the daemon has disabled it", func() bool { return len(c.Names("tools")) == 0 })
 	w.Succeeds("enable", "one")
-	e2e.Eventually(t, "the daemon has turned it on", func() bool { return len(c.Names("tools")) == 2 })
+	e2e.Eventually(t, "the daemon has enabled it", func() bool { return len(c.Names("tools")) == 2 })
 	require.Equal(t, 1, b.Starts(), "only a use starts it")
 	require.NotEmpty(t, c.CallText("one_count", nil))
 	require.Equal(t, 2, b.Starts())
@@ -121,7 +121,7 @@ func TestASubscriptionKeepsAServerRunningAndIsNamed(t *testing.T) {
 	sleeps(c)
 	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("one", "x:1")})
 	require.Equal(t, 2, b.Starts())
-	e2e.Eventually(t, "it is told what keeps it", func() bool {
+	e2e.Eventually(t, "the reason why it runs is reported", func() bool {
 		return strings.Contains(c.ReadText("goblin://servers"), `"keptRunningBy":"1 subscription"`)
 	})
 	require.Contains(t, w.Succeeds("status"), "used by 1 subscription")
@@ -259,7 +259,7 @@ func TestCommandsWorkWithServersThatSleep(t *testing.T) {
 	require.Contains(t, w.Succeeds("status"), "idle")
 	require.Contains(t, w.Succeeds("list", "servers", "--json"), `"sleeping"`)
 	require.Contains(t, w.Succeeds("list", "tools"), "one_count")
-	require.Equal(t, 1, b.Starts(), "nothing of that needs the server")
+	require.Equal(t, 1, b.Starts(), "none of these requests needs the server")
 	w.Succeeds("call", "one_count")
 	require.Equal(t, 2, b.Starts())
 	sleeps(c)

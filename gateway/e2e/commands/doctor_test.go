@@ -32,5 +32,5 @@ func TestDoctorFindsWhatOnlyTheDaemonLacks(t *testing.T) {
 	require.Regexp(t, `notes +warning +command: only-here is \S+/tools/only-here; clients started from the desktop don't have \S+/tools in their PATH`, out.Stdout)
 	require.Regexp(t, `broken +daemon: works here, but not in the running daemon \(pid \d+\), which has another environment: "only-here" not found in PATH \(/usr/bin:/bin\)`, out.Stdout)
 	require.Regexp(t, `goblin +ok +pid \d+, up .*, 1 client`, out.Stdout)
-	require.Equal(t, 1, b.Starts(), "the shell's, and it has ended")
+	require.Equal(t, 1, b.Starts(), "the process of the shell, which has exited")
 }

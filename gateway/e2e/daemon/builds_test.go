@@ -84,7 +84,7 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 	second := status()
 	require.Regexp(t, "second$", second.Build)
 	require.NotEqual(t, first.PID, second.PID)
-	require.NotContains(t, before.Prog.Stderr.String(), "another build", "nothing is to be fixed")
+	require.NotContains(t, before.Prog.Stderr.String(), "another build", "nothing must be fixed")
 	ui.Line("%s", program)
 	ui.Shows("Servers")
 	ui.Keys("q")

@@ -142,7 +142,7 @@ func TestGoblinsOwnEntryStartsNothing(t *testing.T) {
 	require.Zero(t, out.Code, out.Stderr)
 	require.Contains(t, out.Stdout, "shop_stat")
 	require.Equal(t, 1, b.Starts(), "no other Goblin has started it")
-	require.Empty(t, out.Stderr, "nobody misses them")
+	require.Empty(t, out.Stderr, "the variables are not needed")
 	require.Regexp(t, `(?m)^goblin-2 +disabled(.|\n)*^hub +disabled`, w.Succeeds("list", "servers"))
 	out = w.Run("validate")
 	require.Zero(t, out.Code)

@@ -161,7 +161,7 @@ func TestStatusStopAndRestart(t *testing.T) {
 	daemon := w.DaemonPID()
 	c.Close() // or it would start the next daemon
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
-	e2e.Eventually(t, "the daemon to hear of it", func() bool { return w.Status().Count("socket") == 0 })
+	e2e.Eventually(t, "the daemon notices the closed connection", func() bool { return w.Status().Count("socket") == 0 })
 	require.Equal(t, fmt.Sprintf("Stopped the daemon (pid %d).\n", daemon), w.Succeeds("stop"))
 	b.WaitGone()
 	require.Empty(t, w.Processes(""))

@@ -78,7 +78,7 @@ func TestEveryUnitHasItsOwnState(t *testing.T) {
 			require.Equal(t, []string{"own_count"}, c3.Names("tools"))
 			c4 := unit.connect(w)
 			pid4 := c4.CountsTo(1, 1)
-			require.NotContains(t, []int{pid1, pid2, pid3}, pid4, "nobody inherits a state")
+			require.NotContains(t, []int{pid1, pid2, pid3}, pid4, "no client inherits a state")
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {
 		victim.WaitUpdates(1) // one may have been missed meanwhile
 		victim.Forget()
 	}
-	require.Equal(t, pids[c3], c3.CountsTo(2, 2), "it was not disturbed")
+	require.Equal(t, pids[c3], c3.CountsTo(2, 2), "its process is unchanged")
 
 	// Updates reach only the session of the process that sends them, also after a crash.
 	for _, p := range b.Live() {
@@ -211,7 +211,7 @@ func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
 			for range 20 { // it would have to wait for the other's timeout
 				require.Equal(t, "b:quick:{}", other.CallText("b_quick", e2e.Obj{}))
 			}
-			require.Equal(t, 30, b.Count("tools/call")-20, "the places of the busy one")
+			require.Equal(t, 30, b.Count("tools/call")-20, "the slots of the busy client")
 			b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 			for _, id := range ids {
 				require.Nil(t, busy.End(id).Error)
@@ -247,7 +247,7 @@ func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing
 			session := s.Client(true)
 			pid, _ := session.Counts()
 			for _, c := range []*e2e.Client{connect(false), connect(false), connect(true), connect(true)} {
-				require.Contains(t, c.Names("tools"), "own_count", "lists are everybody's")
+				require.Contains(t, c.Names("tools"), "own_count", "lists are shared")
 				for method, params := range map[string]e2e.Obj{
 					"tools/call": {"name": "own_count"}, "prompts/get": {"name": "own/p"}, "resources/read": {"uri": e2e.In("own", "x:1")},
 					"completion/complete": {"ref": e2e.Obj{"type": "ref/prompt", "name": "own/p"}, "argument": e2e.Obj{"name": "a", "value": ""}},
@@ -268,10 +268,10 @@ func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing
 			}
 			again, n := session.Counts()
 			require.Equal(t, pid, again)
-			require.Equal(t, 2, n, "nobody else called")
+			require.Equal(t, 2, n, "no other client called")
 			other := s.Client(false)
 			elsewhere, n := other.Counts()
-			require.NotEqual(t, pid, elsewhere, "a session is a unit of its own")
+			require.NotEqual(t, pid, elsewhere, "a session has its own process")
 			require.Equal(t, 1, n)
 			require.Empty(t, append(b.Received("resources/read"), b.Received("prompts/get")...))
 			require.Len(t, b.Live(), 2)

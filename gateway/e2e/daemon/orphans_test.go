@@ -34,7 +34,7 @@ func TestChildrenOfARunningProcessAreLeftAlone(t *testing.T) {
 	require.Len(t, records(w), 1)
 	c.Close()
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
-	require.Empty(t, records(w), "who ends by itself leaves nothing to do")
+	require.Empty(t, records(w), "no process is left to kill")
 }
 
 func TestP05_WhatAKilledStandaloneLeftIsEndedByAnyStart(t *testing.T) {
@@ -68,7 +68,7 @@ func TestABrokenRecordOfChildrenCostsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "children-1-x"), []byte("{\"pid\":\x00[[["), 0o600))
 	c := w.Bridged()
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
-	require.Len(t, records(w), 1, "that of the daemon")
+	require.Len(t, records(w), 1, "the daemon's environment")
 }
 
 func TestP05_WhatAKilledDaemonLeftIsEndedByTheNext(t *testing.T) {
@@ -85,7 +85,7 @@ func TestP05_WhatAKilledDaemonLeftIsEndedByTheNext(t *testing.T) {
 	again := w.Bridged()
 	require.Equal(t, "b:stat:{}", again.CallText("b_stat", e2e.Obj{}))
 	require.Empty(t, w.Processes(" -sleep "))
-	require.Len(t, records(w), 1, "that of the new daemon")
+	require.Len(t, records(w), 1, "the new daemon's environment")
 	require.Contains(t, w.DaemonLog(), "left by a killed Goblin")
 }
 

@@ -73,12 +73,12 @@ func TestEachProjectHasAProcess(t *testing.T) {
 	outside := in(w, none)
 	require.Equal(t, []string{"shared_count"}, outside.Names("tools"), "without a project it does not run")
 	first := in(w, one)
-	require.Contains(t, first.Names("tools"), "own_where", "it is there when its first client lists")
+	require.Contains(t, first.Names("tools"), "own_where", "it runs when its first client lists")
 	same := in(w, one+"/in side", "file://"+one+"/../one/")
 	second := in(w, none, "file://"+other, "file://"+one)
 
 	require.Contains(t, first.CallText("own_where", e2e.Obj{}), "WHERE=<"+one+">")
-	require.Contains(t, same.CallText("own_where", e2e.Obj{}), "WHERE=<"+one+">", "the first root, in whatever spelling")
+	require.Contains(t, same.CallText("own_where", e2e.Obj{}), "WHERE=<"+one+">", "the first root, in any spelling")
 	require.Contains(t, second.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">")
 	pid, n := first.Counts()
 	require.Equal(t, 1, n)
@@ -206,7 +206,7 @@ func TestOldRootsThatComeLateDecideNothing(t *testing.T) {
 
 func TestASubscriptionFollowsItsClientIntoAnotherProject(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]bool{"that nobody is in": false, "that another client is in": true} {
+	for name, open := range map[string]bool{"without a client": false, "with another client": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)

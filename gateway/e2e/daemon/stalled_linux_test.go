@@ -66,7 +66,7 @@ func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			})
 			b.WaitStarts(1)
-			e2e.Eventually(t, "a screen", func() bool { return settings() != before })
+			e2e.Eventually(t, "a UI", func() bool { return settings() != before })
 			w.AllowDaemon = true
 			w.WaitUIs(1)
 			// Each size causes a new frame that is not read: the terminal buffers only a

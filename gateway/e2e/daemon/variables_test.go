@@ -55,7 +55,7 @@ func TestClientsThatLackVariablesJoinTheDaemonThatHasThem(t *testing.T) {
 	require.Contains(t, w.Succeeds("status"), fmt.Sprint(daemon))
 	require.Contains(t, w.Succeeds("list", "tools"), "needs_env")
 	out := w.Run("serve")
-	require.Equal(t, e2e.ExitConfig, out.Code, "who listens needs the token: %s", out.Stderr)
+	require.Equal(t, e2e.ExitConfig, out.Code, "a daemon with HTTP needs the token: %s", out.Stderr)
 	require.Contains(t, out.Stderr, "${E2E_HTTP} is not set")
 	w.Env = []string{"E2E_HTTP=two"}
 	out = w.Run("serve")

@@ -44,7 +44,7 @@ func TestWithoutAHomeToolsAreServedUnpinned(t *testing.T) {
 			require.Contains(t, w.DaemonLog(), "changed tools are not detected")
 			for _, made := range []string{".local", ".config", "state"} {
 				_, err := os.Lstat(filepath.Join(w.Dir, made))
-				require.ErrorIs(t, err, os.ErrNotExist, "nothing is kept in the working directory")
+				require.ErrorIs(t, err, os.ErrNotExist, "nothing is stored in the working directory")
 			}
 		})
 	}

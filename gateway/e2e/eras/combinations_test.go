@@ -74,10 +74,10 @@ func TestMetaAndTraceContextPassBothWays(t *testing.T) {
 				require.JSONEq(t, string(e2e.Marshal(v)), string(e2e.At(result, "_meta", k)), "%s to the client", method)
 			}
 			if !x.ModernBackend() {
-				require.JSONEq(t, string(e2e.Marshal(trace)), e2e.WithoutProgressToken(t, e2e.At(got, "params", "_meta")), "nothing of the protocol's own")
+				require.JSONEq(t, string(e2e.Marshal(trace)), e2e.WithoutProgressToken(t, e2e.At(got, "params", "_meta")), "no members of the protocol itself")
 			}
 			if !x.ModernClient() {
-				require.JSONEq(t, string(e2e.Marshal(trace)), string(e2e.At(result, "_meta")), "nothing of the protocol's own")
+				require.JSONEq(t, string(e2e.Marshal(trace)), string(e2e.At(result, "_meta")), "no members of the protocol itself")
 			}
 		}
 		said := c.WaitNote("notifications/message", nil)

@@ -31,7 +31,7 @@ func TestBackendThatIsSlowToSayThatItSpeaksBothErasIsServedInBoth(t *testing.T) 
 			for _, c := range []*e2e.Client{legacy, modern} {
 				require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t")
 			}
-			require.Empty(t, ofEra(b, "tools/call", true), "it has not told yet")
+			require.Empty(t, ofEra(b, "tools/call", true), "it has not answered the probe yet")
 			if row.ends {
 				b.DoAt(b.WaitStarts(1), e2e.Do("crash", e2e.Obj{"code": 1}))
 			} else {
@@ -137,7 +137,7 @@ func TestErrorsOfTheSecondHopStayThere(t *testing.T) {
 	gone := e2e.Do("error", e2e.Obj{"after": 1, "error": json.RawMessage(`{"code":-32022,"message":"no more","data":{"supported":["2025-11-25"]}}`)})
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(gone), "server/discover": e2e.Actions(e2e.Merge(e2e.Obj{}, []e2e.Obj{gone, {"after": 2}}))}})
 	_, modern := w.Pair("socket")
-	require.Contains(t, modern.CallText("b_t", e2e.Obj{}), "b:t", "by the first, as the second has left the revision")
+	require.Contains(t, modern.CallText("b_t", e2e.Obj{}), "b:t", "by the first, because the second no longer speaks the revision")
 	b.WaitReceived("server/discover", 3)
 	require.Contains(t, modern.CallText("b_t", e2e.Obj{}), "b:t")
 	require.Len(t, ofEra(b, "tools/call", true), 1)
@@ -231,7 +231,7 @@ func TestSecondConnectionIsOpenedByTheFirstStatelessRequest(t *testing.T) {
 	legacy, modern := w.Pair("socket")
 	legacy.CallText("b_t", e2e.Obj{})
 	modern.Names("tools")
-	require.Equal(t, 2, b.Starts(), "the one that was asked first, and another")
+	require.Equal(t, 2, b.Starts(), "the process that was probed first, and another")
 	ids := []string{modern.Begin("tools/call", e2e.Obj{"name": "b_t"}), modern.Begin("tools/call", e2e.Obj{"name": "b_t"})}
 	for _, id := range ids {
 		require.Nil(t, modern.End(id).Error)
@@ -339,8 +339,8 @@ func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 		modern.Forget()
 		b.DoAt(last, e2e.Do("notify", e2e.Obj{"method": "notifications/tools/list_changed"}))
 		modern.WaitNote("notifications/tools/list_changed", nil)
-		require.Empty(t, legacy.NotesOf("notifications/tools/list_changed"), "the list is what it was")
-		require.False(t, modern.Holds(500*time.Millisecond, func() bool { return len(modern.Notes) > 1 }), "told once")
+		require.Empty(t, legacy.NotesOf("notifications/tools/list_changed"), "the list is unchanged")
+		require.False(t, modern.Holds(500*time.Millisecond, func() bool { return len(modern.Notes) > 1 }), "reported once")
 		b.Updated("x:1")
 		require.Len(t, legacy.WaitUpdates(1), 1)
 		legacy.Ok("tools/list", nil)

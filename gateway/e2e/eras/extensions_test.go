@@ -93,9 +93,9 @@ func TestExtensionsPassBothWays(t *testing.T) {
 	require.JSONEq(t, `{"uri":"x:1","n":1}`, string(e2e.At(told.Msg, "params")))
 
 	bare := w.Served().Client(false)
-	require.Equal(t, -32601, bare.Fault("acme/thing", e2e.Obj{"name": "one_t"}).Code, "who declares nothing gets nothing")
+	require.Equal(t, -32601, bare.Fault("acme/thing", e2e.Obj{"name": "one_t"}).Code, "clients that declare nothing get nothing")
 	require.Len(t, one.Received("acme/thing"), 6)
-	e2e.Eventually(t, "the log of what is left out", func() bool {
+	e2e.Eventually(t, "the log of the ignored extensions", func() bool {
 		log := w.Served().Stderr.String()
 		return strings.Contains(log, `servers \"one\" and \"two\" differ`) && strings.Contains(log, `\"goblin/own\"`)
 	})
@@ -158,7 +158,7 @@ func TestExtensionsOfAnIsolatedClientAreItsOwn(t *testing.T) {
 	listed(t, legacy, "one_t")
 	legacy.CallText("one_t", nil)
 	hellos := b.Received("initialize")
-	require.Len(t, hellos, 2, "the first one was opened before anybody came")
+	require.Len(t, hellos, 2, "the first one was opened before the first client")
 	require.JSONEq(t, `{"acme/things":{"level":3},"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}`,
 		string(e2e.At(hellos[1].Msg, "params", "capabilities", "extensions")))
 }

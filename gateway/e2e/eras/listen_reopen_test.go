@@ -114,7 +114,7 @@ func TestSubscriptionsAtAModernBackendAreRestored(t *testing.T) {
 	c.WaitUpdates(50)
 	last := b.Received("subscriptions/listen")
 	require.Len(t, e2e.Each(last[len(last)-1].Msg, "params", "notifications", "resourceSubscriptions"), 50)
-	require.Less(t, len(last), 40, "many wishes are one listen")
+	require.Less(t, len(last), 40, "all clients share one listen")
 	b.Updated("gen:///item/000007")
 	c.WaitUpdates(51)
 }
@@ -129,7 +129,7 @@ func TestModernBackendThatLeavesTheRevisionIsAskedAnew(t *testing.T) {
 		if kind == "http" { // the next connection serves it
 			require.Equal(t, "b:t:", e2e.Str(m.Result, "content", 0, "text"), m.Raw)
 		} else { // to a process with the same tools
-			require.JSONEq(t, `{"code":"BAD_REPLY","server":"b"}`, string(e2e.ParseFailure(t, m).Data), "what concerns the hop is not passed on")
+			require.JSONEq(t, `{"code":"BAD_REPLY","server":"b"}`, string(e2e.ParseFailure(t, m).Data), "members of the hop are not passed on")
 		}
 		b.WaitReceived("server/discover", 2)
 	})
@@ -168,7 +168,7 @@ func TestOverlappingListensAreEachToldOnce(t *testing.T) {
 			return got
 		}
 		b.Updated("file:///dir/x")
-		require.Equal(t, map[string]int{one + " " + x: 1, two + " " + x: 1}, told(2), "also by one that watches what is above it")
+		require.Equal(t, map[string]int{one + " " + x: 1, two + " " + x: 1}, told(2), "also by a client that watches a parent")
 		b.Updated("file:///b")
 		require.Equal(t, map[string]int{two + " " + other: 1, three + " " + other: 1}, told(2))
 
@@ -176,7 +176,7 @@ func TestOverlappingListensAreEachToldOnce(t *testing.T) {
 		b.WaitReceived("resources/unsubscribe", 1) // of what only this client watched
 		b.Updated("file:///dir/x")
 		b.Updated("file:///b")
-		require.Equal(t, map[string]int{one + " " + x: 1, three + " " + other: 1}, told(2), "the end of one ends no other")
+		require.Equal(t, map[string]int{one + " " + x: 1, three + " " + other: 1}, told(2), "closing one closes no other")
 		c.StopListening(one)
 		b.WaitReceived("resources/unsubscribe", 3)
 		b.Updated("file:///b")

@@ -62,12 +62,12 @@ func TestListenWatchesResources(t *testing.T) {
 		b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "file:///a", "x": 1, "_meta": e2e.Obj{"k": 2}}}))
 		for id, uri := range map[string]string{first: a, second: bare} {
 			got := c.WaitNote("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.SubscriptionOf(p) == id })
-			require.JSONEq(t, `{"uri":"`+uri+`","x":1,"_meta":{"k":2,"`+e2e.SubscriptionID+`":`+id+`}}`, string(got.Params), "the spelling of the listen")
+			require.JSONEq(t, `{"uri":"`+uri+`","x":1,"_meta":{"k":2,"`+e2e.SubscriptionID+`":`+id+`}}`, string(got.Params), "the listen's spelling of the URI")
 		}
 		c.StopListening(first)
 		b.Updated("file:///a")
 		c.WaitNote("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.SubscriptionOf(p) == second && e2e.At(p, "x") == nil })
-		require.Zero(t, b.Count("resources/unsubscribe"), "the other listen goes on")
+		require.Zero(t, b.Count("resources/unsubscribe"), "the other listen stays open")
 		c.StopListening(second)
 		b.WaitReceived("resources/unsubscribe", 1)
 	})

@@ -49,9 +49,9 @@ func TestModernBackendIsListedReadAndCalled(t *testing.T) {
 		require.Equal(t, `"`+e2e.ModernRevision+`"`, e2e.ProtocolMeta(call, "protocolVersion"))
 		require.Contains(t, e2e.ProtocolMeta(call, "clientInfo"), `"goblin"`)
 		require.Equal(t, 1, strings.Count(string(call.Msg), "clientInfo"))
-		require.Equal(t, `{}`, e2e.ProtocolMeta(call, "clientCapabilities"), "what this client can")
+		require.Equal(t, `{}`, e2e.ProtocolMeta(call, "clientCapabilities"), "this client's capabilities")
 		require.Equal(t, "1", string(e2e.At(call.Msg, "params", "_meta", "mine")))
-		require.Contains(t, e2e.ProtocolMeta(b.Received("tools/list")[0], "clientCapabilities"), "sampling", "lists are for everybody")
+		require.Contains(t, e2e.ProtocolMeta(b.Received("tools/list")[0], "clientCapabilities"), "sampling", "lists are for all clients")
 
 		require.JSONEq(t, `{"content":[{"type":"text","text":"b:u:"}]}`, string(c.Ok("tools/call", e2e.Obj{"name": "b_u"})))
 		require.Equal(t, "b x:1", c.ReadText(e2e.In("b", "x:1")))
@@ -84,7 +84,7 @@ func TestModernBackendsListChangesAndUpdates(t *testing.T) {
 		require.Len(t, c.Names("tools"), 1)
 		first := b.WaitEvent("listen", "")
 		require.JSONEq(t, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`, string(first.Msg))
-		require.Equal(t, 1, b.Count("tools/list"), "what is listened for before needs no second look")
+		require.Equal(t, 1, b.Count("tools/list"), "an early listen needs no second list")
 
 		b.Add("tools", e2e.Tool("new"))
 		b.ListChanged("tools")

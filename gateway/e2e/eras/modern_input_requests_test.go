@@ -232,7 +232,7 @@ func TestModernBackendsProgressAndCancellation(t *testing.T) {
 			asked := b.Received("tools/call")[2]
 			require.Equal(t, string(e2e.At(asked.Msg, "id")), string(e2e.At(b.Received("notifications/cancelled")[0].Msg, "params", "requestId")))
 		} else {
-			require.Empty(t, b.Received("notifications/cancelled"), "the end of the stream says it")
+			require.Empty(t, b.Received("notifications/cancelled"), "the end of the stream reports it")
 		}
 		c.Ok("ping", nil)
 	})

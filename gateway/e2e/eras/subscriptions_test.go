@@ -217,7 +217,7 @@ func TestC12_SubscribeIsAcknowledgedAfterTheBackend(t *testing.T) {
 	c.Mu.Lock()
 	early := len(c.Replies[id])
 	c.Mu.Unlock()
-	require.Zero(t, early, "acknowledged before the backend did")
+	require.Zero(t, early, "acknowledged before the server did")
 	fs.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	require.Nil(t, c.End(id).Error)
 }

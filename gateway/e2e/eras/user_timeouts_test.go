@@ -36,7 +36,7 @@ func TestHumanMayTakeLongerThanTheTimeout(t *testing.T) {
 		id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
 		ask := c.WaitAsks(1)
 		over := c.Holds(3*time.Second, func() bool { return len(c.Replies[id]) > 0 })
-		require.False(t, over, "the time does not run while a human is asked")
+		require.False(t, over, "the timeout is paused while a user is asked")
 		c.Ok("tools/call", e2e.Obj{"name": "b_quick"}) // in the slot that the other call has released
 		c.Write(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": ask.ID, "result": e2e.Obj{"action": "accept", "content": e2e.Obj{}}}))
 		m := c.End(id)

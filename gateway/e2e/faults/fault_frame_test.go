@@ -120,7 +120,7 @@ func (h *harmed) isSound(f *fault) {
 	for id, all := range h.Replies {
 		n := 0
 		_, err := fmt.Sscan(id, &n)
-		require.True(h.T, err == nil && 0 < n && n <= h.LastID, "an answer to %s, which nobody asked", id)
+		require.True(h.T, err == nil && 0 < n && n <= h.LastID, "an answer to the unknown request %s", id)
 		for _, m := range all {
 			require.True(h.T, utf8.ValidString(m.Raw), "an answer that is not UTF-8: %q", e2e.Tail(m.Raw, 300))
 		}

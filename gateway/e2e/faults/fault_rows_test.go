@@ -56,10 +56,10 @@ var faults = []fault{
 		require.Equal(h.T, 2, h.bad.Starts())
 	}},
 	{row: "B04_delays_nobody", mode: "hang-init", gateway: e2e.Obj{"startup_wait": "2s", "handshake_wait": "500ms"}, check: func(h *harmed) {
-		require.Less(h.T, h.greeted, 2*time.Second+h.slack(h.began), "initialize waits for handshake_wait at most")
+		require.Less(h.T, h.greeted, 2*time.Second+h.slack(h.began), "initialize waits at most handshake_wait")
 		began := time.Now()
 		require.Len(h.T, h.Names("tools"), 2)
-		require.Less(h.T, time.Since(began), 1500*time.Millisecond+h.slack(began), "lists after startup_wait come at once")
+		require.Less(h.T, time.Since(began), 1500*time.Millisecond+h.slack(began), "lists after startup_wait are answered at once")
 		h.failsWithin(soon, h.call("bad_echo", e2e.Obj{}))
 	}},
 	{row: "B07_appears_when_it_is_up", mode: "slow-start", gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
@@ -81,7 +81,7 @@ var faults = []fault{
 			h.failsWithin(soon, id, "CONNECTION_ERROR")
 		}
 		h.usable()
-		require.Contains(h.T, h.Prog.Stderr.String(), "assertion failed", "its last words are in the log")
+		require.Contains(h.T, h.Prog.Stderr.String(), "assertion failed", "its last stderr lines are in the log")
 	}},
 	{row: "B11_half_an_answer_is_none", mode: "crash-midline", check: diesInACall},
 	{row: "B13_is_started_again", mode: "exit-after", check: func(h *harmed) {
@@ -237,7 +237,7 @@ var faults = []fault{
 		require.Equal(h.T, "fault", h.CallText("bad_fault", e2e.Obj{}))
 		h.WaitNote("notifications/tools/list_changed", nil)
 		h.WaitListed("tools", "bad_more", true)
-		require.True(h.T, h.until(wide, func() bool { return strings.Contains(h.Prog.Stderr.String(), "more") }), "the log tells of it")
+		require.True(h.T, h.until(wide, func() bool { return strings.Contains(h.Prog.Stderr.String(), "more") }), "the log reports it")
 	}},
 
 	// Servers over HTTP, from the start or after a call.
@@ -353,7 +353,7 @@ func seldomStarts(h *harmed) {
 	h.window(6 * time.Second)
 	starts := h.bad.Starts()
 	require.LessOrEqual(h.T, starts, 15)
-	require.True(h.T, h.until(e2e.Patience, func() bool { return h.bad.Starts() > starts }), "it never gives up")
+	require.True(h.T, h.until(e2e.Patience, func() bool { return h.bad.Starts() > starts }), "it retries without end")
 }
 
 func answersWell(h *harmed) {

@@ -42,7 +42,7 @@ func TestFaultsTableIsComplete(t *testing.T) {
 	for letter, n := range rows {
 		for i := 1; i <= n; i++ {
 			id := fmt.Sprintf("%s%02d", letter, i)
-			require.True(t, shown[id], "FAULTS.md does not tell of %s", id)
+			require.True(t, shown[id], "FAULTS.md does not contain %s", id)
 		}
 	}
 }

@@ -153,7 +153,7 @@ func TestEntriesLeaveAfterTheGraceTime(t *testing.T) {
 			}
 		}
 		return false
-	}), "the clients are told")
+	}), "the clients are notified")
 	c.WaitListed("tools", "bad_stat", false)
 	c.WaitListed("resources", e2e.In("bad", e2e.AppLog), false)
 	require.Contains(t, c.Names("tools"), "fine_stat")

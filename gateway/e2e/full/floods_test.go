@@ -51,8 +51,8 @@ func TestALongListThatChangesAllTheTimeIsIndexedWithinBounds(t *testing.T) {
 		b.Do(e2e.Do("set", e2e.Obj{"kind": "tools", "entries": lists[now]}))
 		b.ListChanged("tools")
 		c.WaitNote("notifications/tools/list_changed", nil)
-		require.NotContains(t, find(before+"00007"), "b_"+before+"00007", "what is gone is not found")
-		require.Contains(t, find("suppliers"), "small_invoices", "nor do others wait")
+		require.NotContains(t, find(before+"00007"), "b_"+before+"00007", "removed entries are not found")
+		require.Contains(t, find("suppliers"), "small_invoices", "other clients don't wait either")
 	}
 	c.Prog.Bounded(500)
 }
@@ -120,7 +120,7 @@ func TestListensToLongURIsAreBounded(t *testing.T) {
 		_, honoured := c.ListenTo(e2e.Obj{"resourceSubscriptions": uris(subscribed / longURI)})
 		n := len(e2e.Each(honoured, "resourceSubscriptions"))
 		require.LessOrEqual(t, n, subscribed/(2*longURI))
-		require.GreaterOrEqual(t, n, subscribed/(2*longURI)-8, "those that fit are honoured") // eight requests are sent at a time
+		require.GreaterOrEqual(t, n, subscribed/(2*longURI)-8, "listens within the limit are accepted") // eight requests are sent at a time
 		if c.Web == nil {
 			_, honoured = c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{longSubscription(1, 0)}})
 			require.Empty(t, e2e.Each(honoured, "resourceSubscriptions"), "all listens of a client count together")

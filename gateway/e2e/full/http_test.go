@@ -61,7 +61,7 @@ func TestH16_SessionsAreBounded(t *testing.T) {
 	}
 	require.Len(t, found, n)
 	require.Equal(t, fmt.Sprint(limit), s.Metric(`mcp_sessions_active{transport="http"}`))
-	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", first, e2e.PingBody).Status, "the oldest without a handshake made room")
+	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", first, e2e.PingBody).Status, "the oldest without a handshake was evicted")
 	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", ready, e2e.PingBody).Status, "a client that completed the handshake stays")
 	s.Works()
 	s.Bounded(300)

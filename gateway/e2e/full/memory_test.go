@@ -174,7 +174,7 @@ func TestUnfinishedMessagesOfManyClientsAreBoundedTogether(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, refused, many()-bound/12)
-	require.Less(t, refused, many(), "what fits is kept")
+	require.Less(t, refused, many(), "entries within the limit are kept")
 }
 
 func TestManyClientsThatDoNotReadAreBoundedTogether(t *testing.T) {
@@ -186,7 +186,7 @@ func TestManyClientsThatDoNotReadAreBoundedTogether(t *testing.T) {
 			// It fails once the client has left too much unread.
 			_, _ = fmt.Fprintf(all[i].conn, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wide_big"}}`+"\n", 100+id)
 		}
-		e2e.Eventually(t, "answers to be refused", func() bool {
+		e2e.Eventually(t, "some answers are refused", func() bool {
 			// A client that doesn't read doesn't notice: other clients must be served.
 			return strings.Contains(s.Stderr.String(), together)
 		})
@@ -206,7 +206,7 @@ func TestManyClientsThatDoNotReadAreBoundedTogether(t *testing.T) {
 		}
 	}
 	require.NotZero(t, refused)
-	require.NotZero(t, served, "those that fit are served when they read")
+	require.NotZero(t, served, "clients within the limit are served when they read")
 	s.Bounded(crampedMemory)
 }
 
@@ -259,7 +259,7 @@ func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
 				}
 			}
 			require.NotZero(t, cut)
-			require.NotZero(t, served, "those that fit are served when they read")
+			require.NotZero(t, served, "clients within the limit are served when they read")
 			s.Bounded(crampedMemory)
 		})
 	}
@@ -346,7 +346,7 @@ func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
 		if i > 0 {
 			return
 		}
-		callers.Wait("answers to be refused", func() bool {
+		callers.Wait("some answers are refused", func() bool {
 			refused := 0
 			for _, id := range ids {
 				for _, m := range callers.Replies[id] {

@@ -109,7 +109,7 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 		}
 		m := c.Request("tools/call", call)
 		if e2e.Str(m.Result, "resultType") != "input_required" {
-			require.NotZero(t, n%7, "small calls notice nothing")
+			require.NotZero(t, n%7, "small calls are not affected")
 			refused++
 			continue
 		}
@@ -118,7 +118,7 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 		calls = append(calls, call)
 	}
 	require.GreaterOrEqual(t, refused, 36-32)
-	require.Less(t, refused, 36, "what fits is kept")
+	require.Less(t, refused, 36, "entries within the limit are kept")
 	for _, call := range calls {
 		m := c.Request("tools/call", call)
 		require.Nil(t, m.Error)

@@ -150,7 +150,7 @@ func TestFilesOfAmazonQAreReadAndWrittenWhereItLooks(t *testing.T) {
 			for _, file := range []string{ide, agents, cli, legacy} {
 				text, err := os.ReadFile(filepath.Join(w.Dir, folder, file))
 				require.Equal(t, test.files[file], string(text))
-				require.Equal(t, test.files[file] == "", err != nil, "a file that Goblin made is removed")
+				require.Equal(t, test.files[file] == "", err != nil, "a file that Goblin created is removed")
 			}
 		})
 	}

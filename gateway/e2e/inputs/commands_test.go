@@ -149,7 +149,7 @@ func TestUsageCountsOnlyServersThatAreListed(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(w.Succeeds("usage", "--json")), &u))
 				return u
 			}
-			e2e.Eventually(t, "the call to count", func() bool {
+			e2e.Eventually(t, "the call is counted", func() bool {
 				u := read()
 				return len(u.Servers) == 2 && u.Servers[0].Calls+u.Servers[1].Calls == 1
 			})

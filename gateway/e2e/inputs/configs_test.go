@@ -368,7 +368,7 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	require.Contains(t, out, "the backup has 1 secret in plain text; goblin uninstall cursor deletes it")
 	require.NotContains(t, out, "sk-1234567890abcdef")
 	list := copiesOf(t, file)
-	require.Len(t, list, 3, "the copy, the one that says something else, and a file of the user")
+	require.Len(t, list, 3, "the backup, the different one, and a file of the user")
 	require.Subset(t, list, []string{other, mine})
 	require.NoError(t, os.Remove(other))
 	list = copiesOf(t, file)
@@ -385,7 +385,7 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	}
 	w.Succeeds("uninstall", "cursor")
 	require.Equal(t, before, contents(t, file))
-	require.Equal(t, []string{mine}, copiesOf(t, file), "the bytes are back")
+	require.Equal(t, []string{mine}, copiesOf(t, file), "the bytes are restored")
 
 	// The user changes the file meanwhile: the backup stays, and the next one replaces
 	// it.

@@ -438,7 +438,7 @@ func TestA401WithoutAChallengeAsksForAKeyFirst(t *testing.T) {
 	key := regexp.MustCompile(`headers: \{Authorization: "Bearer \$\{(\w+)\}"\}`).FindStringSubmatch(fix)
 	require.NotNil(t, key, fix)
 	login := strings.Index(fix, "goblin login it")
-	require.Greater(t, login, strings.Index(fix, key[0]), "the login comes second")
+	require.Greater(t, login, strings.Index(fix, key[0]), "the login is the second line")
 	p.Env = append(p.Env, key[1]+"=secret-12345")
 	p.set(key[0])
 	require.Equal(t, "ok", p.doctor().State)

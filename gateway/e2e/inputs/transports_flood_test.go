@@ -45,7 +45,7 @@ func TestAClientThatFloodsAServerHearsThatItWaitsAndLeavesSlotsToOthers(t *testi
 			for range 5 {
 				require.Equal(t, "b:quick:{}", other.CallText("b_quick", e2e.Obj{}))
 			}
-			busy.Wait("the notification that it waits", func() bool {
+			busy.Wait("the notification that it is waiting", func() bool {
 				for _, m := range busy.Notes {
 					if reportsWait(m) {
 						return true

@@ -52,7 +52,7 @@ func verdicts(t *testing.T, url, suite string) (checks map[string][]string, summ
 		"server", "--url", url, "--requirements", suite, "--output-dir", results)
 	out, err := cmd.CombinedOutput()
 	if err != nil && ctx.Err() != nil {
-		t.Fatalf("the suite did not end: %s", out)
+		t.Fatalf("the suite did not finish: %s", out)
 	}
 	_, summary, _ = strings.Cut(string(out), "=== SUMMARY ===") // a failed check makes it exit with an error
 	checks = map[string][]string{}
@@ -152,7 +152,7 @@ func TestConformanceThroughGoblinIsAsGoodAsDirect(t *testing.T) {
 				_ = cmd.Wait() // it was killed
 			})
 			s := &e2e.Web{Program: &e2e.Program{T: t}, Base: "http://" + addr, Http: e2e.NewHTTP(t)}
-			e2e.Eventually(t, "the server to listen", func() bool {
+			e2e.Eventually(t, "the server listens", func() bool {
 				resp, err := s.Http.Get(s.Base + "/mcp")
 				if err != nil {
 					return false

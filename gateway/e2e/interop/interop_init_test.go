@@ -38,7 +38,7 @@ func TestInteropInitAndInstallMakeOneListOfAllClientsServers(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join(w.Dir, name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), e2e.Goblin)
-		require.NotContains(t, string(text), n.dir, "Goblin has taken the place of the servers")
+		require.NotContains(t, string(text), n.dir, "Goblin has replaced the servers")
 	}
 
 	c := w.Bridged()

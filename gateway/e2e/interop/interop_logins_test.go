@@ -135,7 +135,7 @@ func (r *resource) browse(page, user string) string {
 		resp, err = r.browser.PostForm(at.String(), fields)
 		require.NoError(r.t, err)
 	}
-	r.t.Fatal("the forms have no end")
+	r.t.Fatal("endless forms")
 	return ""
 }
 
@@ -163,7 +163,7 @@ var whoami, pay = e2e.Obj{"name": "s_whoami", "arguments": e2e.Obj{}}, e2e.Obj{"
 // fiveSeconds waits until the first token of a login has expired.
 func (r *resource) fiveSeconds() {
 	r.t.Helper()
-	e2e.Eventually(r.t, "the end of the token", func() bool { return r.counts().Usable == 1 }) // the refresh token
+	e2e.Eventually(r.t, "the token expires", func() bool { return r.counts().Usable == 1 }) // the refresh token
 }
 
 // client returns a client that sees the server's tools.
@@ -232,7 +232,7 @@ func tokensThatEndAmongManyCalls(t *testing.T, r *resource) {
 		for range 25 {
 			ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": "s_hold", "arguments": e2e.Obj{}}))
 		}
-		e2e.Eventually(t, "calls that run", func() bool { return r.counts().Held == len(ids) })
+		e2e.Eventually(t, "running calls", func() bool { return r.counts().Held == len(ids) })
 	}
 	hold()
 	r.fiveSeconds()
@@ -283,7 +283,7 @@ func grantsThatAreTakenBack(t *testing.T, r *resource) {
 	for range 3 {
 		needsLogin(t, c, whoami)
 	}
-	require.Equal(t, 1, r.counts().Refused, "it is not asked again and again")
+	require.Equal(t, 1, r.counts().Refused, "it is not asked repeatedly")
 	require.Contains(t, w.Succeeds("list", "servers"), "needs login")
 	r.logIn(w, "alice")
 	c.WaitListed("tools", "s_whoami", true)
@@ -318,7 +318,7 @@ func moreRights(t *testing.T, r *resource) {
 	c := r.client(w)
 	require.Equal(t, "alice", c.CallText("s_whoami", e2e.Obj{}))
 	needsLogin(t, c, pay)
-	require.True(t, c.Works(whoami), "what is allowed goes on")
+	require.True(t, c.Works(whoami), "allowed calls still work")
 	page, err := url.Parse(r.logIn(w, "alice"))
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"use", "pay", "offline_access"}, strings.Fields(page.Query().Get("scope")))

@@ -85,7 +85,7 @@ func TestInteropLongResultsAreReadByTheTypeScriptSDK(t *testing.T) {
 			require.Len(t, results, 4)
 			for i, want := range []string{long, long, strings.Repeat("line after line\n", 3000)} {
 				r := results[i]
-				require.True(t, r.whole(t) == want, "result %d, which would be long to print", i)
+				require.True(t, r.whole(t) == want, "result %d, which is too long to print", i)
 				require.Greater(t, len(r.Pages), 4)
 				for _, part := range append(r.Pages, r.Texts...) {
 					require.LessOrEqual(t, len(part), 8<<10)
@@ -94,7 +94,7 @@ func TestInteropLongResultsAreReadByTheTypeScriptSDK(t *testing.T) {
 				require.Equal(t, len(strings.Join(r.Pages, "")), r.Size)
 				require.Equal(t, -32002, r.Missing)
 				if i < 2 {
-					require.True(t, r.StructuredContent.Content == long, "structured content stays whole")
+					require.True(t, r.StructuredContent.Content == long, "structured content is not cut")
 				}
 			}
 			require.Equal(t, []string{"the text of a\n"}, results[3].Texts)

@@ -113,7 +113,7 @@ func TestInteropTheScreenFindsReadsAndWatches(t *testing.T) {
 	p.Keys("C-Space")
 	p.Shows("Engineering", "Marketing")
 	p.Types("Sup")
-	p.Until("the one that is left", func(screen string) bool {
+	p.Until("the remaining one", func(screen string) bool {
 		return strings.Contains(screen, "│  Support") && !strings.Contains(screen, "Engineering")
 	})
 	p.Keys("Tab")

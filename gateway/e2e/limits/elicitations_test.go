@@ -43,5 +43,5 @@ func TestNoServerTakesTheElicitationsOfAnother(t *testing.T) {
 	heard(c, good, "g0")
 	loud[8].Do(e2e.Do("notify", e2e.Obj{"method": complete, "params": e2e.Obj{"elicitationId": "l0"}}))
 	heard(other, loud[8], "l1099")
-	require.Len(t, other.NotesOf(complete), 1, "the oldest of its own made room")
+	require.Len(t, other.NotesOf(complete), 1, "its own oldest one was evicted")
 }

@@ -73,7 +73,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 	for _, row := range e2e.Variants(1,
 		row{"updates without a URI", "info", "resource update without a valid URI", "loud", notices("notifications/resources/updated", e2e.Obj{})},
 		row{"notifications of no known cause", "debug", "unknown cause", "loud", notices("notifications/vendor", e2e.Obj{})},
-		row{"completions of nobody's", "debug", "elicitation has no open session", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
+		row{"completions of no session", "debug", "elicitation has no open session", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
 		row{"reads that fail", "info", "resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
 		row{"long reasons", "info", "resource read failed", "loud", requests(n/5, "resources/read", e2e.Obj{"uri": "mcp://loud/x:long"})},
 		row{"questions of no call", "info", "elicitation cancelled", "loud", func(b *e2e.Backend, _ *e2e.Client) {
@@ -116,7 +116,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			row.do(loud, c)
 			loud.Do(e2e.Do("request", e2e.Obj{"method": "ping"})) // which is answered after all earlier messages
 			lines := 0
-			e2e.Eventually(t, "the lines that may be logged", func() bool {
+			e2e.Eventually(t, "the lines within the limit", func() bool {
 				lines, _ = logged(t, path, row.text, row.party)
 				return lines >= logBurst/2 // other lines about it count, too
 			})

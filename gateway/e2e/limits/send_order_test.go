@@ -66,13 +66,13 @@ func TestAnswersOvertakeLogLines(t *testing.T) {
 				case got.ID != nil:
 					before[string(got.ID)] = seen
 					if string(got.ID) == "6" {
-						require.Equal(t, 3, said, "its own lines go before an answer")
+						require.Equal(t, 3, said, "its own lines precede the answer")
 					}
 				case strings.HasPrefix(e2e.Str(got.Params, "data"), "calm"):
 					require.Equal(t, fmt.Sprint("calm ", said), e2e.Str(got.Params, "data"))
 					said++
 				case strings.HasPrefix(e2e.Str(got.Params, "data"), "loud"):
-					require.Equal(t, fmt.Sprint("loud ", seen, " ", text), e2e.Str(got.Params, "data"), "in their order")
+					require.Equal(t, fmt.Sprint("loud ", seen, " ", text), e2e.Str(got.Params, "data"), "in order")
 					seen++
 				}
 			}

@@ -181,7 +181,7 @@ func spilled(t *testing.T, w *e2e.World) string {
 		all.Write(text)
 		return err
 	}))
-	require.Contains(t, all.String(), "level=DEBUG", "the log is seen")
+	require.Contains(t, all.String(), "level=DEBUG", "the log is included")
 	processes := w.Processes("")
 	require.GreaterOrEqual(t, len(processes), 2, "a server and its daemon")
 	for _, p := range processes {

@@ -137,7 +137,7 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	c.CallText("shop_buy", e2e.Obj{})
 	r.set(func() { clear(r.access) })
 	c.CallText("shop_buy", e2e.Obj{})
-	require.Equal(t, 2, r.count("client_secret"), "a refresh needs no question")
+	require.Equal(t, 2, r.count("client_secret"), "a refresh needs no request")
 	r.succeeds(w, r.visit)
 
 	// Another authorization server gets it only if the user agrees again.

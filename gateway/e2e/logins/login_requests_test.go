@@ -39,7 +39,7 @@ func (r *realm) closed(page string) {
 	require.NoError(r.t, err)
 	back, err := url.Parse(u.Query().Get("redirect_uri"))
 	require.NoError(r.t, err)
-	e2e.Eventually(r.t, "the end of the login", func() bool {
+	e2e.Eventually(r.t, "the login expires", func() bool {
 		conn, err := net.Dial("tcp", back.Host)
 		if err == nil {
 			_ = conn.Close()
@@ -77,7 +77,7 @@ func TestACallThatNeedsALoginAsksForItAndGoesOn(t *testing.T) {
 	done := c.WaitNote("notifications/elicitation/complete", nil)
 	require.NotEmpty(t, e2e.Str(ask.Params, "elicitationId"))
 	require.Equal(t, e2e.Str(ask.Params, "elicitationId"), e2e.Str(done.Params, "elicitationId"))
-	require.Len(t, c.Asks, 2, "one question for all calls of a client")
+	require.Len(t, c.Asks, 2, "one request for all calls of a client")
 	require.Equal(t, 1, r.count("authorization_code"))
 	r.closed(e2e.Str(ask.Params, "url"))
 }

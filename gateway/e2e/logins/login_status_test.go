@@ -62,7 +62,7 @@ func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	r, w, _ := protected(t)
 	c := w.Bridged()
 	becomes(c, "needs login")
-	require.NotContains(t, w.Succeeds("status"), "LOGIN", "nobody is logged in")
+	require.NotContains(t, w.Succeeds("status"), "LOGIN", "no user is logged in")
 
 	r.answer = func(o e2e.Obj) {
 		o["id_token"] = idToken(e2e.Obj{"sub": "u-17", "email": "ada@example.com", "preferred_username": "ada\x1b[2J"})

@@ -89,7 +89,7 @@ func TestLoginByTheCommandReachesTheRunningDaemon(t *testing.T) {
 	out := w.Run("logout", "shop")
 	require.Zero(t, out.Code, out.Stderr)
 	r.set(func() { require.Len(t, r.revoked, 2) })
-	e2e.Eventually(t, "the end of the login", func() bool {
+	e2e.Eventually(t, "the login expires", func() bool {
 		return c.Request("tools/call", e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}}).Error != nil ||
 			!c.Works(e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}})
 	})

@@ -145,7 +145,7 @@ func TestOnlyARefusalEndsALogin(t *testing.T) {
 			r.set(func() { clear(r.access); r.status = status })
 			require.Contains(t, c.Fails(buy).Message, strconv.Itoa(status))
 			r.set(func() { r.status = 0 })
-			e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
+			e2e.Eventually(t, "the login is still valid", func() bool { return c.Works(buy) })
 
 			r.set(func() { clear(r.access); clear(r.refresh) })
 			before := r.count("refresh_token")
@@ -173,5 +173,5 @@ func TestAProcessThatWasStoppedHoldsNoLoginForEver(t *testing.T) {
 	require.Contains(t, c.Fails(buy).Message, "has locked ")
 	require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}))
 	require.NoError(t, lock.Unlock())
-	e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
+	e2e.Eventually(t, "the login is still valid", func() bool { return c.Works(buy) })
 }

@@ -85,7 +85,7 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	require.Equal(t, "TOOL_NOT_FOUND", some.Fault("tools/call", e2e.Obj{"name": "seen_keep"}).Kind())
 	require.Contains(t, plain.CallText("seen_keep", nil), "seen:keep")
 	plain.Quiet()
-	require.Empty(t, plain.NotesOf("notifications/tools/list_changed"), "nothing changed for it")
+	require.Empty(t, plain.NotesOf("notifications/tools/list_changed"), "its lists have not changed")
 
 	out := w.Run("tools", "off", "--profile", "part", "unseen_look")
 	require.Equal(t, e2e.ExitNotFound, out.Code, "the profile does not have its server")
@@ -124,7 +124,7 @@ func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T
 
 		list := w.Succeeds("tools", "list", "--profile", "lean")
 		require.Regexp(t, `(?m)^clock_now +clock +disabled .*disabled in profile "lean"$`, list)
-		require.NotContains(t, list, "clock_time_in", "its clients never saw that name")
+		require.NotContains(t, list, "clock_time_in", "its clients have never seen that name")
 		require.Regexp(t, `(?m)^clock_moon +clock +hidden by profile +\$\{NO_SUCH_MOON\} is not set, but "description" in overrides.clock.tools.moon of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
 		require.Regexp(t, `(?m)^clock_sun +clock +hidden by profile +excluded by "tools" of profile "lean"$`, list, "also if the variable were set")
 		require.Equal(t, "Enabled for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_now", "--profile", "lean"))
@@ -201,7 +201,7 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 	require.Contains(t, w.Run("tools", "off", "files_keep").Stderr, "version 2, expected 1")
 	list := w.Run("tools", "list")
 	require.Equal(t, e2e.ExitOK, list.Code)
-	require.Contains(t, list.Stderr, "version 2, expected 1", "or nobody learns why changes of the file do not count")
+	require.Contains(t, list.Stderr, "version 2, expected 1", "the reason why changes of the file are ignored is reported")
 	require.NoError(t, os.WriteFile(w.Config, []byte("servers: ["), 0o600))
 	e2e.Eventually(t, "both mistakes", func() bool {
 		notice := w.Status().Notice
@@ -209,8 +209,8 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 	})
 	require.NoError(t, os.WriteFile(all[0], []byte(`{"version": 1, "off": [{"server": "files", "kind": "tool", "name": "gone"}]}`), 0o600))
 	c.WaitListed("tools", "files_keep", true)
-	e2e.Eventually(t, "the notice to go", func() bool { return !strings.Contains(w.Status().Notice, "read disabled entries") })
-	require.Contains(t, w.Status().Notice, "config not reloaded", "that one has its own end")
+	e2e.Eventually(t, "the notice disappears", func() bool { return !strings.Contains(w.Status().Notice, "read disabled entries") })
+	require.Contains(t, w.Status().Notice, "config not reloaded", "the notice about the config stays")
 }
 
 func TestAFileOfCountsOfAnotherVersionIsToldOf(t *testing.T) {

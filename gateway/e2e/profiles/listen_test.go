@@ -26,7 +26,7 @@ func TestAListenHearsOfItsProfileAlone(t *testing.T) {
 			c.Forget()
 			other.Add("tools", e2e.Tool("more"))
 			other.ListChanged("tools")
-			e2e.Eventually(t, "others to see it", func() bool { return strings.Contains(w.Succeeds("list", "tools"), "unseen_more") })
+			e2e.Eventually(t, "other clients see it", func() bool { return strings.Contains(w.Succeeds("list", "tools"), "unseen_more") })
 			c.Quiet()
 			require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
 			back.Add("tools", e2e.Tool("keep2"))

@@ -245,7 +245,7 @@ func TestUpdatesComeInTheNamespaceOfTheProfile(t *testing.T) {
 			require.Equal(t, "mcp://lib/file:///gone", e2e.Str(plain.Fault("resources/subscribe", e2e.Obj{"uri": "file:///same/x"}).Data, "uri"))
 			flat.Ok("resources/unsubscribe", e2e.Obj{"uri": "mcp://lib/file:///a/plum"}) // by any form of its address
 			plain.Ok("resources/unsubscribe", e2e.Obj{"uri": "lib_file_a_plum"})
-			e2e.Eventually(t, "the server to be told off", func() bool { return back.Count("resources/unsubscribe") == 1 })
+			e2e.Eventually(t, "the server gets the unsubscribe", func() bool { return back.Count("resources/unsubscribe") == 1 })
 		})
 	}
 }
@@ -286,7 +286,7 @@ func TestAnEditOfANamespaceReachesItsClients(t *testing.T) {
 				c.Forget()
 			}
 			plain.Quiet()
-			require.Empty(t, plain.Notes, "others see what they saw")
+			require.Empty(t, plain.Notes, "other clients see the same as before")
 			require.Equal(t, 1, back.Starts())
 		})
 	}

@@ -271,7 +271,7 @@ func TestOverridesChangeWithTheConfig(t *testing.T) {
 	require.Equal(t, "third", e2e.Str(sentTo(back, "tools/call"), "arguments", "owner"))
 	plain.Settle()
 	require.Empty(t, plain.NotesOf("notifications/tools/list_changed"))
-	require.Equal(t, 1, back.Starts(), "the server goes on")
+	require.Equal(t, 1, back.Starts(), "the server still runs")
 }
 
 func TestAnUnsetVariableInAProfileConcernsWhatItOverrides(t *testing.T) {

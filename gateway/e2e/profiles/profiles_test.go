@@ -433,7 +433,7 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 				b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": line}}))
 			}
 			logs(other, "hidden")
-			require.Contains(t, w.Succeeds("call", "unseen_look"), "unseen:look", "its line was read before")
+			require.Contains(t, w.Succeeds("call", "unseen_look"), "unseen:look", "its line was read earlier")
 			logs(back, "shown")
 			require.Equal(t, "shown", e2e.Str(c.WaitNote("notifications/message", nil).Params, "data"))
 			c.Forget()
@@ -442,7 +442,7 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 			other.ListChanged("tools")
 			back.Add("tools", e2e.Tool("more"))
 			back.ListChanged("tools")
-			e2e.Eventually(t, "others to see it", func() bool {
+			e2e.Eventually(t, "other clients see it", func() bool {
 				list := w.Succeeds("list", "tools")
 				return strings.Contains(list, "unseen_more") && strings.Contains(list, "seen_more")
 			})
@@ -471,7 +471,7 @@ func TestAnEditOfAProfileReachesItsClients(t *testing.T) {
 	require.NotContains(t, c.Names("tools"), "seen_keep")
 	require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "seen_keep"}).Kind())
 	w.Edit(func() { w.Profiles = nil })
-	e2e.Eventually(t, "nothing to be left", func() bool { return len(c.Names("tools")) == 0 })
+	e2e.Eventually(t, "nothing is left", func() bool { return len(c.Names("tools")) == 0 })
 }
 
 func TestAProfileThatThereIsNotIsToldOf(t *testing.T) {
@@ -550,7 +550,7 @@ func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
 		}
 		return told
 	}
-	require.Empty(t, vain(), "what servers list is not known")
+	require.Empty(t, vain(), "the servers' lists are unknown")
 	w.Join().WaitListed("tools", "hub_push", true)
 	want := []string{
 		`"tools" in profile "deny": "pul" matches no tool of its servers; did you mean "pull"?`,
@@ -562,5 +562,5 @@ func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
 		require.Contains(t, w.Succeeds("status"), line)
 	}
 	w.Succeeds("stop")
-	require.ElementsMatch(t, []string{want[0], want[2]}, vain(), "tools are remembered")
+	require.ElementsMatch(t, []string{want[0], want[2]}, vain(), "tools are cached")
 }

@@ -315,7 +315,7 @@ func TestClientsThatSearchHearNothingOfTools(t *testing.T) {
 			c.Forget()
 			back.Add("tools", e2e.Tool("more"))
 			back.ListChanged("tools")
-			e2e.Eventually(t, "it to be called", func() bool {
+			e2e.Eventually(t, "it is called", func() bool {
 				return strings.Contains(string(c.Request("tools/call", through("shop_more", e2e.Obj{})).Result), "shop:more")
 			})
 			c.Quiet()

@@ -167,11 +167,11 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Types("searcher")
 	p.Keys("Enter")
 	row := regexp.MustCompile(fmt.Sprintf(`> searcher +%d +%d +`, sent["searcher"][0], (sent["searcher"][1]+3)/4))
-	p.Until("what the client is sent", row.MatchString)
+	p.Until("the client's lists", row.MatchString)
 	// Tools that it finds are marked in its view, and are not disabled.
 	p.Types("2V")
 	counts := regexp.MustCompile(fmt.Sprintf(`\(no profile\) +%d +1 +1[^0-9](?s:.*)lean +%d +1 +1[^0-9]`, sent["all-of-it"][0], sent["searcher"][0]))
-	p.Until("how much clients of each profile list", counts.MatchString)
+	p.Until("the sizes of each profile's lists", counts.MatchString)
 	p.Types("j")
 	p.Keys("Enter")
 	p.Shows("as seen by lean", "search only")
@@ -251,7 +251,7 @@ func TestACallThatWasCancelledIsNoErrorOfTheBill(t *testing.T) {
 	back.WaitReceived("tools/call", 1)
 	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
 	back.WaitReceived("notifications/cancelled", 1)
-	e2e.Eventually(t, "the call to be counted", func() bool { return billOf(w).All.Calls == 1 })
+	e2e.Eventually(t, "the call is counted", func() bool { return billOf(w).All.Calls == 1 })
 	require.Zero(t, billOf(w).All.Errors)
 	require.Zero(t, billOf(w).All.P50Ms, "it has no time")
 }

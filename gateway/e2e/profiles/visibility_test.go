@@ -86,7 +86,7 @@ func TestTasksOfToolsThatAreHiddenAreUnknown(t *testing.T) {
 	c.Settle()
 	c.Forget()
 	back.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	require.Contains(t, string(plain.Ok("tasks/result", e2e.Obj{"taskId": theirs})), "done", "others have theirs")
+	require.Contains(t, string(plain.Ok("tasks/result", e2e.Obj{"taskId": theirs})), "done", "other clients have their own")
 	c.Quiet()
 	require.Empty(t, c.NotesOf("notifications/tasks/status"))
 	require.Zero(t, back.Count("tasks/cancel"))
@@ -166,7 +166,7 @@ func TestServersThatAreHiddenKeepNobodyWaiting(t *testing.T) {
 	require.Nil(t, e2e.At(fault.Data, "pending"))
 	require.NotContains(t, fault.Message, "slow\"")
 	require.Contains(t, c.CallText("catalog_tools", e2e.Obj{}), "plain_t")
-	require.Less(t, time.Since(began), 4*time.Minute, "nobody waited for startup_wait")
+	require.Less(t, time.Since(began), 4*time.Minute, "no client waited for startup_wait")
 }
 
 func TestCommandsAskAsClientsOfAProfile(t *testing.T) {
@@ -208,7 +208,7 @@ func TestCommandsAskAsClientsOfAProfile(t *testing.T) {
 			require.Contains(t, out.Stderr, `no profile "prat"; did you mean "part"?`)
 		}
 		if !shared {
-			require.Zero(t, other.Starts(), "it can answer nothing")
+			require.Zero(t, other.Starts(), "it can't answer")
 		}
 	}
 }
@@ -266,7 +266,7 @@ func TestServeShowsAProfileAtItsURL(t *testing.T) {
 	require.False(t, has(c, "unseen_look"))
 	require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "unseen_look"}).Kind())
 	require.True(t, has(client("/mcp/p/other"), "unseen_look"), "and the URL over the flag")
-	require.True(t, has(ways()["flag"](w, ""), "unseen_look"), "it is about HTTP alone")
+	require.True(t, has(ways()["flag"](w, ""), "unseen_look"), "it concerns only HTTP")
 	m := s.Stateless()
 	require.True(t, has(m, "seen_keep"))
 	require.False(t, has(m, "unseen_look"))

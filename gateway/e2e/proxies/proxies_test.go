@@ -204,7 +204,7 @@ func (s *site) legacy(c *http.Client, session *string) error {
 		}
 		return answered(n, status, body, err)
 	}
-	return errors.New("the session is gone again and again")
+	return errors.New("the session was lost repeatedly")
 }
 
 func TestInteropNginxLosesNoCallWhileAProcessIsReplaced(t *testing.T) {
@@ -258,7 +258,7 @@ func TestInteropNginxLosesNoCallWhileAProcessIsReplaced(t *testing.T) {
 			more := func(n int64) {
 				t.Helper()
 				from := done.Load()
-				e2e.Eventually(t, "calls go on", func() bool { return done.Load() >= from+n })
+				e2e.Eventually(t, "calls still work", func() bool { return done.Load() >= from+n })
 			}
 			more(50)
 			slow := 0

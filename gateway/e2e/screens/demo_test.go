@@ -53,7 +53,7 @@ func TestTheScreenFollowsTheSizeOfItsTerminal(t *testing.T) {
 			p.Shows(fmt.Sprintf("goblin needs 40x10, has %dx%d", size[0], size[1]))
 			continue
 		}
-		p.Until("a full screen", func(screen string) bool {
+		p.Until("a frame of the full size", func(screen string) bool {
 			lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
 			return len(lines) == size[1] && strings.Contains(lines[0], "goblin") &&
 				strings.Contains(lines[size[1]-1], "enter open") && strings.Contains(screen, "clock://")

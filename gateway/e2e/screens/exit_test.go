@@ -166,7 +166,7 @@ func TestSIGHUPMakesADaemonWithAScreenReadItsConfig(t *testing.T) {
 	process, err := os.FindProcess(daemon)
 	require.NoError(t, err)
 	require.NoError(t, process.Signal(syscall.SIGHUP))
-	e2e.Eventually(t, "the config to be read", func() bool { return log() > before })
+	e2e.Eventually(t, "the config is read", func() bool { return log() > before })
 	require.Equal(t, daemon, w.Status().PID)
 	require.Equal(t, 1, b.Starts())
 	p.Types("q")

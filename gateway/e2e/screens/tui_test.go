@@ -47,7 +47,7 @@ func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
 	b.WaitGone()
 	p.Line("echo us''able again")
 	p.Shows("\nusable again")
-	require.Contains(t, []string{waits, waits + "goblin: stopping the servers …\n"}, warning(), "told once")
+	require.Contains(t, []string{waits, waits + "goblin: stopping the servers …\n"}, warning(), "reported once")
 }
 
 func TestTUIBesideADaemonIsABridgeAndARelay(t *testing.T) {
@@ -58,7 +58,7 @@ func TestTUIBesideADaemonIsABridgeAndARelay(t *testing.T) {
 	daemon := w.Status().PID
 	p := w.Pane(100, 30)
 	p.Line("sleep 1000")
-	e2e.Eventually(t, "a terminal that nobody else reads", func() bool { return p.Ask("pane_current_command") == "sleep" })
+	e2e.Eventually(t, "a terminal without other readers", func() bool { return p.Ask("pane_current_command") == "sleep" })
 	c := w.Pipe("--tui-tty", p.Ask("pane_tty"))
 	c.Init()
 	p.Resources("logs/app.log", "clients 2")

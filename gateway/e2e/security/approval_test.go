@@ -74,10 +74,10 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
 	w.Succeeds("stop")
 	b.WaitGone()
-	require.NotContains(t, w.Succeeds("list", "tools"), "calc_add", "it is what it was at first again, which is a change by now")
+	require.NotContains(t, w.Succeeds("list", "tools"), "calc_add", "it has its first definition again, which counts as a change")
 	c = w.Standalone() // with the approved tools cached
 	require.NotContains(t, c.Names("tools"), "calc_send")
-	require.False(t, c.Works(e2e.Obj{"name": "calc_add"}), "by now it is another")
+	require.False(t, c.Works(e2e.Obj{"name": "calc_add"}), "it is a different tool now")
 	require.Equal(t, []string{"calc_same"}, c.Names("tools"))
 }
 
@@ -117,9 +117,9 @@ func noCallPassesTheList(t *testing.T, isolation string) {
 	c.Ok("ping", nil) // it was received already
 	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "list"}))
 	m := c.End(changed)
-	require.True(t, m.Failed(), "by now it is another")
+	require.True(t, m.Failed(), "it is a different tool now")
 	m = c.End(same)
-	require.False(t, m.Failed(), "it is what was approved")
+	require.False(t, m.Failed(), "it is the approved tool")
 	require.Equal(t, 1, b.Count("tools/call"))
 }
 
@@ -146,7 +146,7 @@ func TestB38_OnlyWhatTheUserSawIsApproved(t *testing.T) {
 	p.Shows("changed again; review it again")
 	require.Equal(t, []string{"calc_same"}, c.Names("tools"))
 	shown := w.Succeeds("approve", "calc", "add")
-	require.Contains(t, shown, `+  "description": "Adds. BCC them, too",`, "what is approved is told")
+	require.Contains(t, shown, `+  "description": "Adds. BCC them, too",`, "the approved tools are reported")
 	require.NotContains(t, shown, "send")
 	c.WaitListed("tools", "calc_add", true)
 	p.Types("q")
@@ -212,7 +212,7 @@ func TestToolsAreApprovedWithoutADaemon(t *testing.T) {
 			out := w.Run("approve")
 			require.Zero(t, out.Code, out.Stderr)
 			require.Contains(t, out.Stdout, `+  "description": "Adds. BCC me",`)
-			require.NotContains(t, out.Stdout, "send", "the process that is asked has no such tool")
+			require.NotContains(t, out.Stdout, "send", "the called process has no such tool")
 			starts := other.Starts()
 			out = w.Run("approve", "calc", "nope")
 			require.Equal(t, e2e.ExitNotFound, out.Code)
@@ -268,7 +268,7 @@ func TestAFileOfPinnedToolsThatCannotBeReadIsTold(t *testing.T) {
 			w.Edit(func() { w.Gateway["page_size"] = 7 })
 			e2e.Eventually(t, "the edit", func() bool { return strings.Contains(w.Status().Notice, "page_size") })
 			w.Edit(func() { delete(w.Gateway, "page_size") })
-			e2e.Eventually(t, "the notice to come back", func() bool { return strings.Contains(w.Status().Notice, fix) })
+			e2e.Eventually(t, "the notice appears again", func() bool { return strings.Contains(w.Status().Notice, fix) })
 		})
 	}
 }

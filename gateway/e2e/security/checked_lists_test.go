@@ -87,11 +87,11 @@ func TestCallsWaitForTheListOfANewConnection(t *testing.T) {
 				require.Empty(t, toolsCalled(b, 2))
 				b.DoAt(p, e2e.Do("on", e2e.Obj{"key": "tools/list", "actions": e2e.Actions(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"tools": changedTools}}))}))
 				b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "list"}))
-				require.False(t, failed(c.End(same)), "it is what was approved")
+				require.False(t, failed(c.End(same)), "it is the approved tool")
 				require.Equal(t, []string{"same"}, toolsCalled(b, 2))
 				for _, id := range ids {
 					if m := c.End(id); cause != "edit" { // the old process accepts calls until the edit is applied
-						require.True(t, failed(m), "by now it is another")
+						require.True(t, failed(m), "it is a different tool now")
 					}
 				}
 				require.Equal(t, []string{"same"}, toolsCalled(b, 2))

@@ -208,7 +208,7 @@ func TestUninstallRestoresTheFileAfterInstallsAtOnce(t *testing.T) {
 		}
 		left, err := filepath.Glob(files[0] + ".goblin-*")
 		require.NoError(t, err)
-		require.Empty(t, left, "copies that no change needs")
+		require.Empty(t, left, "copies for no change")
 	}
 }
 

@@ -65,7 +65,7 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 			}
 			require.Equal(t, "RESOURCE_NOT_FOUND", c.Fault("resources/subscribe", e2e.Obj{"uri": secret}).Kind())
 			retry := e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Obj{"action": "accept", "content": e2e.Obj{}}}}
-			require.Equal(t, "TOOL_NOT_FOUND", modern.Fault("tools/call", retry).Kind(), "a call that waits is not resumed")
+			require.Equal(t, "TOOL_NOT_FOUND", modern.Fault("tools/call", retry).Kind(), "a waiting call is not resumed")
 			require.Equal(t, calls, b.Count("tools/call"))
 
 			// Allowed entries still work, with a process that lists nothing.
@@ -108,7 +108,7 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 			c.WaitListed("resources", secret, true)
 			c.CallText("b_danger", e2e.Obj{})
 			c.ReadText(secret)
-			b.Wait("the subscription that rested", func() bool {
+			b.Wait("the paused subscription", func() bool {
 				return slices.ContainsFunc(b.Pick("resources/subscribe"), func(e e2e.Event) bool { return e.Proc == third && strings.Contains(string(e.Msg), "secret") })
 			})
 			c.WaitUpdates(2)

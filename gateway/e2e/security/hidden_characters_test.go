@@ -76,9 +76,9 @@ func TestNothingIsHiddenInWhatPeopleAreShown(t *testing.T) {
 	c.Fault("tools/call", e2e.Obj{"name": "calc_add"})
 
 	shown := w.Succeeds("approve")
-	require.Contains(t, shown, `a\U000e0153\U000e0145\U000e014e\U000e0144`, "what was hidden is visible")
+	require.Contains(t, shown, `a\U000e0153\U000e0145\U000e014e\U000e0144`, "hidden characters are visible")
 	require.Contains(t, shown, `\u2800`)
-	require.Less(t, strings.Count(shown, "\u0301"), 4*8*4, "heaps of marks are cut down")
+	require.Less(t, strings.Count(shown, "\u0301"), 4*8*4, "stacked marks are limited")
 	for _, args := range [][]string{
 		{"approve"},
 		{"list", "servers"},
@@ -138,7 +138,7 @@ func TestNamesForgeNoLines(t *testing.T) {
 	require.Len(t, lines, 2, "%q", lines)
 	require.Contains(t, lines[0], `calc "xtidy (new)\n\ncalc harmless (changed)\r\n`)
 	require.Contains(t, lines[1], `To approve them: goblin approve SERVER [TOOL]`)
-	require.Contains(t, w.Succeeds("approve"), "\n    \"description\": \"It adds.\n  | tidy (new)\n", "texts keep their lines, and are told from members")
+	require.Contains(t, w.Succeeds("approve"), "\n    \"description\": \"It adds.\n  | tidy (new)\n", "texts keep their lines, and differ from members")
 	for _, kind := range []string{"tools", "prompts", "resources"} {
 		for _, line := range outer(w.Succeeds("list", kind))[1:] {
 			require.Regexp(t, "^(calc|mcp://calc/|goblin://)", line, kind)
@@ -233,7 +233,7 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	require.Len(t, found, 1)
 	saved, err := os.ReadFile(found[0])
 	require.NoError(t, err)
-	require.Equal(t, strings.ToValidUTF8(evil, "\ufffd"), string(saved), "a file gets what arrived")
+	require.Equal(t, strings.ToValidUTF8(evil, "\ufffd"), string(saved), "a file gets the unchanged bytes")
 }
 
 // forging is text that tries to add lines and columns to the UI.
@@ -297,6 +297,6 @@ func TestTheScreenShowsWhatIsHiddenAndKeepsNamesInTheirLine(t *testing.T) {
 		}
 		return r
 	}, string(text))
-	seen(t, "the screen", printed)
+	seen(t, "the UI", printed)
 	require.NotContains(t, printed, strings.Repeat("\u0301", 9))
 }

@@ -155,7 +155,7 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 	text, err := os.ReadFile(written)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "inj-end")
-	harmless(t, "the screen", string(text))
+	harmless(t, "the UI", string(text))
 }
 
 func TestLinesOfAFailedToolAreToldFromThoseOfGoblin(t *testing.T) {

@@ -113,7 +113,7 @@ func TestNamesOfAServerThatIsNotThereReachNobodyElse(t *testing.T) {
 				require.NotZero(t, w.Run(args...).Code, "%v", args)
 			}
 			require.Equal(t, before, asks(evil))
-			require.Equal(t, "evil:github_create_issue:{}", c.CallText("evil/github_create_issue", e2e.Obj{}), "by its own name it is reached")
+			require.Equal(t, "evil:github_create_issue:{}", c.CallText("evil/github_create_issue", e2e.Obj{}), "its own name reaches it")
 			require.Equal(t, "evil github_file_x", c.ReadText(e2e.In("evil", "github_file_x")))
 		})
 	}

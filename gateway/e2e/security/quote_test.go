@@ -64,7 +64,7 @@ func TestNamesOfToolsThatAwaitApprovalRunNothingInAShell(t *testing.T) {
 	}
 	left := awaiting(t, w)
 	for _, name := range tricky {
-		require.NotContains(t, left, name, "its row names it")
+		require.NotContains(t, left, name, "its row contains its name")
 	}
 	require.Subset(t, left, []string{"a\nb", "a\x1b'; touch hit; '", "a\u202eb", "a\u200bb", "a      b"}, "no row names another tool, or none")
 }

@@ -36,9 +36,9 @@ func TestReferencesReachTheServerAndNobodyElse(t *testing.T) {
 	require.Error(t, err, "to validate runs nothing")
 
 	c := w.Standalone()
-	require.Contains(t, c.CallText("plain_env", e2e.Obj{}), "PATH=", "others run")
+	require.Contains(t, c.CallText("plain_env", e2e.Obj{}), "PATH=", "other servers run")
 	const missing = `${keyring:team/key} ("BY_NAME" in env of server "good") is not set; run: goblin secret set team/key; then run: goblin restart good`
-	e2e.Eventually(t, "the log tells why", func() bool {
+	e2e.Eventually(t, "the log contains the reason", func() bool {
 		return strings.Contains(strings.ReplaceAll(c.Prog.Stderr.String(), `\"`, `"`), missing)
 	})
 	keepsSecret(w, "the log", c.Prog.Stderr.String())

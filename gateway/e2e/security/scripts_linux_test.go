@@ -99,7 +99,7 @@ var endless = map[string]string{
 	"caught errors":             `while true do pcall(error, {}) end`,
 	"coroutines":                `while true do coroutine.wrap(function() coroutine.yield(1) end)() end`,
 	"a bad comparison":          `local t = {} for i = 1, 2e4 do t[i] = i end while true do pcall(table.sort, t, function() return true end) end`,
-	"names that there are not":  `while true do pcall(function() return servers[("x"):rep(9999)] end) pcall(function() return b.nothing end) end`,
+	"unknown names":             `while true do pcall(function() return servers[("x"):rep(9999)] end) pcall(function() return b.nothing end) end`,
 	"questions of the catalog":  `while true do tools.list{limit = 1000} resources.list{mime = "*a*a*a*a*"} end`,
 }
 
@@ -113,14 +113,14 @@ func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
 		script := endless[name]
 		began := time.Now()
 		id := beginLua(c, script)
-		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t", "%s: others go on meanwhile", name)
+		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t", "%s: other calls work meanwhile", name)
 		end := c.End(id)
 		require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%s: %s", name, end.Raw)
 		text := e2e.Str(end.Result, "content", 0, "text")
 		require.Contains(t, text, "longer than 100ms (lua.timeout)", name)
 		require.Less(t, time.Since(began), 30*time.Second, name)
 	}
-	e2e.Eventually(t, "nothing but the process that waits", func() bool { return len(scripts(w)) <= 1 })
+	e2e.Eventually(t, "only the waiting process", func() bool { return len(scripts(w)) <= 1 })
 	c.Prog.Bounded(150)
 }
 
@@ -160,7 +160,7 @@ func TestScriptsCannotNeedMoreMemoryThanTheyMay(t *testing.T) {
 		require.Equal(t, "true", string(e2e.At(result, "isError")), "%s: %.300s", name, result)
 		require.Contains(t, e2e.Str(result, "content", 0, "text"), "4 MiB of memory (lua.memory)", name)
 	}
-	e2e.Eventually(t, "nothing but the process that waits", func() bool { return len(scripts(w)) <= 1 })
+	e2e.Eventually(t, "only the waiting process", func() bool { return len(scripts(w)) <= 1 })
 	c.Prog.Bounded(100)
 }
 

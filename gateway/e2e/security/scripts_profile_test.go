@@ -153,10 +153,10 @@ return out
 				c.WaitListed("tools", "vault_look", false)
 				open.Do(e2e.Do("release", e2e.Obj{"name": "gate"}))
 				got := <-text
-				require.Contains(t, got, "RESOURCE_NOT_FOUND", "the script went on")
+				require.Contains(t, got, "RESOURCE_NOT_FOUND", "the script continued")
 				require.NotContains(t, got, "GOT ")
 				require.NotContains(t, got, "Weighs figs", "lists and searches do not have it")
-				require.Equal(t, 2, open.Count("tools/call"), "one call before, and the gate")
+				require.Equal(t, 2, open.Count("tools/call"), "one earlier call, and the gate")
 				require.Zero(t, slices.Max([]int{open.Count("resources/read"), vault.Count("tools/call"), vault.Count("prompts/get")}))
 			})
 		}

@@ -103,7 +103,7 @@ func TestH13_SessionIdsOfHTTPClientsAreToldToNobody(t *testing.T) {
 	require.Contains(t, told, `"transport": "http"`)
 	for _, c := range []*e2e.Client{a, b} {
 		require.Len(t, c.Web.Id, 32)
-		require.False(t, strings.Contains(told+s.Stderr.String(), c.Web.Id), "a session id is told")
+		require.False(t, strings.Contains(told+s.Stderr.String(), c.Web.Id), "a session id is shown")
 	}
 }
 
@@ -113,7 +113,7 @@ func TestP14_TheScreenHidesSecretsInLogsAndTraffic(t *testing.T) {
 	c := w.Bridged()
 	c.WaitListed("tools", "files_move", true)
 	c.Fault("tools/call", e2e.Obj{"name": "files_move", "arguments": e2e.Obj{"text": sentinel + "-variable"}})
-	require.Contains(t, c.CallText("files_stat", e2e.Obj{"text": sentinel + "-env"}), sentinel, "what a client is sent stays as it is")
+	require.Contains(t, c.CallText("files_stat", e2e.Obj{"text": sentinel + "-env"}), sentinel, "messages to clients are unchanged")
 	keepsSecret(w, "the log", w.DaemonLog())
 	keepsSecretInFiles(w)
 
@@ -143,7 +143,7 @@ func TestP14_TheScreenHidesSecretsInLogsAndTraffic(t *testing.T) {
 	p.Shows("ended with 0")
 	text, err := os.ReadFile(raw)
 	require.NoError(t, err)
-	keepsSecret(w, "the screen", string(text))
+	keepsSecret(w, "the UI", string(text))
 }
 
 func TestH06_MistakesInTheConfigDoNotQuoteSecrets(t *testing.T) {

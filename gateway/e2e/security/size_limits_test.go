@@ -56,7 +56,7 @@ func TestLongNamesAndURIsAreRefused(t *testing.T) {
 		raw := c.Request("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": script}}).Raw
 		require.Less(t, len(raw), 2_000_000)
 	}
-	require.Len(t, c.List("tools"), 12+2, "those that are too long are not listed")
+	require.Len(t, c.List("tools"), 12+2, "too long ones are not listed")
 	require.Contains(t, c.Names("prompts"), "s/"+name)
 	require.NotContains(t, c.Names("prompts"), "s/"+name+"n")
 	require.Contains(t, c.Names("resources"), e2e.In("s", uri))
@@ -88,9 +88,9 @@ func TestManyTemplatesCostALittleAndTellSo(t *testing.T) {
 			require.Contains(t, c.Fault("completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/resource", "uri": uri}, "argument": e2e.Obj{"name": "a", "value": ""}}).Message, "too many templates")
 		}
 		require.Equal(t, "fine doc:///a/b", c.ReadText("doc:///a/b"))
-		require.Equal(t, "fine "+e2e.AppLog, c.ReadText(e2e.AppLog), "what is listed needs no templates")
+		require.Equal(t, "fine "+e2e.AppLog, c.ReadText(e2e.AppLog), "listed URIs need no templates")
 		uri := "x:" + strings.Repeat("a/", 100)
-		require.Equal(t, "fine "+uri, c.ReadText(e2e.In("fine", uri)), "what others list does not matter to a server")
+		require.Equal(t, "fine "+uri, c.ReadText(e2e.In("fine", uri)), "lists of other servers don't affect a server")
 	}
 	require.Contains(t, c.Fault("resources/subscribe", e2e.Obj{"uri": "x:" + strings.Repeat("a/", 100)}).Message, "too many templates")
 	require.Zero(t, one.Count("resources/read")+two.Count("resources/read")+three.Count("resources/read"))

@@ -99,8 +99,8 @@ func TestADamagedFileOfDisabledToolsEnablesNothing(t *testing.T) {
 
 			require.NoError(t, os.RemoveAll(file))
 			c.WaitListed("tools", "files_gone", true)
-			e2e.Eventually(t, "the notice to go", func() bool { return w.Status().Notice == "" })
-			e2e.Eventually(t, "the copy to go", func() bool { _, err := os.Lstat(file + ".good"); return err != nil })
+			e2e.Eventually(t, "the notice disappears", func() bool { return w.Status().Notice == "" })
+			e2e.Eventually(t, "the copy disappears", func() bool { _, err := os.Lstat(file + ".good"); return err != nil })
 		})
 	}
 }
@@ -143,7 +143,7 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, good, 0o600))
 			c.WaitListed("tools", "files_keep", true)
 			require.NotContains(t, c.Names("tools"), "files_gone")
-			e2e.Eventually(t, "the notice to go", func() bool { return w.Status().Notice == "" })
+			e2e.Eventually(t, "the notice disappears", func() bool { return w.Status().Notice == "" })
 		})
 	}
 }
@@ -290,7 +290,7 @@ func TestDamagedStrictPinsApproveNothing(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, good, 0o600))
 				c.WaitListed("tools", "calc_same", true)
 				require.NotContains(t, c.Names("tools"), "calc_add")
-				e2e.Eventually(t, "the notice to go", func() bool { return w.Status().Notice == "" })
+				e2e.Eventually(t, "the notice disappears", func() bool { return w.Status().Notice == "" })
 			})
 		}
 	}
@@ -376,7 +376,7 @@ func TestNoKindOfStateFileHangsACommand(t *testing.T) {
 				require.NotContains(t, out.Stderr, "SIGQUIT", "goblin %v hung", args)
 				require.NotContains(t, out.Stderr, "panic", "goblin %v", args)
 				if out.Code != e2e.ExitOK {
-					require.NotEmpty(t, out.Stderr+out.Stdout, "goblin %v says why it fails", args)
+					require.NotEmpty(t, out.Stderr+out.Stdout, "goblin %v prints the reason", args)
 				}
 			}
 			bridge := w.Start(nil, "stdio")

@@ -97,7 +97,7 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 				unlock()
 				c.WaitListed("tools", "files_keep", true)
 				require.NotContains(t, c.Names("tools"), "files_gone")
-				e2e.Eventually(t, "the notice of disabled tools to go", func() bool {
+				e2e.Eventually(t, "the notice of disabled tools disappears", func() bool {
 					return !strings.Contains(w.Status().Notice, "read disabled entries")
 				})
 			}
@@ -151,7 +151,7 @@ func TestTheNoticeOfUnreadablePinsGoesWithTheRepair(t *testing.T) {
 	c.WaitListed("tools", "calc_add", true)
 	require.Contains(t, w.Status().Notice, "its last good copy is used")
 	unlock()
-	e2e.Eventually(t, "the notice to go", func() bool { return w.Status().Notice == "" })
+	e2e.Eventually(t, "the notice disappears", func() bool { return w.Status().Notice == "" })
 }
 
 func TestTheNoticeOfUncheckedToolsAsksForARestart(t *testing.T) {

@@ -131,7 +131,7 @@ func (s *soak) pipes(p *soakClient) (gate *sync.Mutex, end func()) {
 			gate.Unlock() //nolint:staticcheck // it only waits
 			line, err := lines.ReadBytes('\n')
 			if err != nil {
-				p.end("stdout has ended")
+				p.end("stdout was closed")
 				return
 			}
 			p.receive(line, "")

@@ -192,7 +192,7 @@ func (p *soakClient) answer(m e2e.Message, stream string) {
 	switch {
 	case gone, late:
 	case f == nil || stream != "" && stream != id:
-		p.s.wrong("%s: an answer that nobody waits for: id %s on %q: %.300s%.300s", p.name, id, stream, m.Result, m.Error)
+		p.s.wrong("%s: an answer without a request: id %s on %q: %.300s%.300s", p.name, id, stream, m.Result, m.Error)
 	default:
 		f.done <- reply{m: m}
 	}
@@ -220,7 +220,7 @@ func (p *soakClient) note(m e2e.Message) {
 		p.s.updates.Add(1)
 	case m.Method == "notifications/progress":
 		if id := e2e.Str(m.Params, "progressToken"); p.open[id] == nil && !p.dropped[id] {
-			p.s.wrong("%s: progress of a request that is not under way: %s", p.name, m.Params)
+			p.s.wrong("%s: progress of a request that is not in flight: %s", p.name, m.Params)
 		}
 	}
 }

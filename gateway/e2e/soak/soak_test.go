@@ -168,7 +168,7 @@ func (s *soak) turmoil(length time.Duration, phase uint64) {
 	go func() {
 		select {
 		case <-s.daemon.Exited:
-			s.wrong("the daemon has ended: %v\n%s", s.daemon.Cmd.ProcessState, s.story())
+			s.wrong("the daemon has exited: %v\n%s", s.daemon.Cmd.ProcessState, s.story())
 			cancel()
 		case <-ctx.Done():
 		}
@@ -252,7 +252,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	t.Logf("at the end: %+v", after)
 	s.report()
 	if !ok {
-		t.Fatalf("it does not come back to where it was\n%s", s.story())
+		t.Fatalf("figures do not return to their initial values\n%s", s.story())
 	}
 	require.Positive(t, s.answered.Load())
 	for _, p := range []*soakClient{s.newClient("last", r)} {

@@ -63,7 +63,7 @@ func TestRequestsThatReadersUnderstandDifferentlyReachNoServer(t *testing.T) {
 			if front != "stateless" {
 				c = meets(w, front)
 			}
-			require.Nil(t, put(c, "tools/call", `{"name":"srv_ok","arguments":{"Name":1,"name":2,"name":3}}`).Error, "what decides nothing is passed on")
+			require.Nil(t, put(c, "tools/call", `{"name":"srv_ok","arguments":{"Name":1,"name":2,"name":3}}`).Error, "irrelevant members are passed on")
 			for method, all := range disputed {
 				if c.Modern && strings.HasSuffix(method, "subscribe") {
 					continue
@@ -147,7 +147,7 @@ func TestResultsNameNoOtherServersResourcesToAnyReader(t *testing.T) {
 	e := put(c, "tools/call", `{"name":"srv_say","reply":{"error":{"code":1,"message":"m","data":{"uri":"x:say","Uri":`+theirs+`},"DATA":{}}}}`).Error
 	require.JSONEq(t, `{"code":1,"message":"m","data":{"uri":"mcp://srv/x:say"}}`, string(e))
 	odd := `{"content":[{"type":"text","text":"t","URIs":1,"Text":"u"}],"structuredContent":{"uri":1,"URI":2,"uri":3},"contents":[],"X":1,"x":2}`
-	require.Equal(t, odd, string(put(c, "tools/call", `{"name":"srv_say","reply":{"result":`+odd+`}}`).Result), "what decides nothing stays")
+	require.Equal(t, odd, string(put(c, "tools/call", `{"name":"srv_say","reply":{"result":`+odd+`}}`).Result), "irrelevant members stay")
 }
 
 func TestDefinitionsThatReadersUnderstandDifferentlyAreDropped(t *testing.T) {
@@ -191,7 +191,7 @@ func TestEscapesInKeysAndNamesChangeNothing(t *testing.T) {
 	for _, params := range []string{`{"name":"srv_t","task":{"ttl":1}}`, `{"name":"srv_t","t\u0061sk":{"ttl":1}}`, `{"name":"srv_t","\u0074ask":{}}`} {
 		m := put(c, "tools/call", params)
 		require.Nil(t, m.Error, m.Raw)
-		require.NotContains(t, e2e.Str(m.Result, "content", 0, "text"), "ttl", "a client without tasks asks for none")
+		require.NotContains(t, e2e.Str(m.Result, "content", 0, "text"), "ttl", "a client without tasks requests none")
 	}
 	legacy := s.RawClient()
 	legacy.Web.Stateless = false
@@ -199,7 +199,7 @@ func TestEscapesInKeysAndNamesChangeNothing(t *testing.T) {
 	for _, name := range []string{`x\ud800`, `x\udfff`, `x\ufffd`} {
 		put(legacy, "tools/call", `{"name":"`+name+`"}`)
 		got := b.Received("tools/call")
-		require.Equal(t, `"x`+"\ufffd"+`"`, string(e2e.At(got[len(got)-1].Msg, "params", "name")), "the server gets the name that was looked up")
+		require.Equal(t, `"x`+"\ufffd"+`"`, string(e2e.At(got[len(got)-1].Msg, "params", "name")), "the server gets the name that was checked")
 	}
 	put(legacy, "tools/call", `{"name":"srv_say","_meta":{"progressToken":1},"notes":[{"method":"notifications/message","params":{"level":"error","data":"d","_meta":{"io.modelcontextprotocol/rel\u0061ted-task":{"taskId":"T"}}}}],"reply":{"result":{"content":[]}}}`)
 	require.NotContains(t, string(legacy.WaitNote("notifications/message", nil).Params), "taskId")

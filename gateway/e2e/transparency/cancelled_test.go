@@ -87,7 +87,7 @@ func TestQuestionsOfCancelledCallsAreWithdrawn(t *testing.T) {
 				open[string(c.WaitAsks(i+1).ID)] = true
 			}
 			require.Len(t, open, n)
-			c.Wait("the end of all questions", func() bool {
+			c.Wait("the end of all requests", func() bool {
 				for _, n := range c.Notes {
 					if n.Method == "notifications/cancelled" {
 						delete(open, string(e2e.At(n.Params, "requestId")))

@@ -59,7 +59,7 @@ func TestJSONOfClientsThatNestsTooDeeplyReachesNoServer(t *testing.T) {
 			within := func(depth int) e2e.Obj { return e2e.Obj{"name": server + "_t", "arguments": e2e.Obj{"a": nest(depth)}} }
 			require.Contains(t, string(c.Ok("tools/call", within(500))), "called")
 			quoted := e2e.Obj{"name": server + "_t", "arguments": e2e.Obj{"a": string(nest(20_000))}}
-			require.Contains(t, string(c.Ok("tools/call", quoted)), "called", "what stands in a text does not count")
+			require.Contains(t, string(c.Ok("tools/call", quoted)), "called", "content of strings does not count")
 			for _, params := range []e2e.Obj{
 				within(513), within(1001), within(9000),
 				{"name": server + "_t", "_meta": e2e.Obj{"x/y": nest(600)}},
@@ -70,7 +70,7 @@ func TestJSONOfClientsThatNestsTooDeeplyReachesNoServer(t *testing.T) {
 				require.Equal(t, -32600, e.Code)
 				require.Contains(t, e.Message, "more than 512 deep (limits.depth)")
 			}
-			require.Contains(t, string(c.Ok("tools/call", within(10))), "called", "the connection lives")
+			require.Contains(t, string(c.Ok("tools/call", within(10))), "called", "the connection still works")
 		}
 		for _, b := range w.Backends {
 			for _, told := range b.Received("tools/call") {

@@ -79,11 +79,11 @@ func TestB38_NoDecoyIsPinnedForWhatIsServed(t *testing.T) {
 		b.Do(e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("last")})) // is new, so unapproved and shown
 		b.ListChanged("tools")
 	}
-	e2e.Eventually(t, "the last lists to be looked at", func() bool {
+	e2e.Eventually(t, "the last lists are checked", func() bool {
 		return strings.Count(w.Served().Stderr.String(), "tool=last") == len(decoys)
 	})
 	for _, item := range c.List("tools") {
-		require.Equal(t, first[e2e.Str(item, "name")], string(item), "what is served is what was pinned")
+		require.Equal(t, first[e2e.Str(item, "name")], string(item), "the served tool is the pinned one")
 	}
 	for i := range decoys {
 		require.NotContains(t, put(c, "tools/call", fmt.Sprintf(`{"name":"srv%d_x"}`, i)).Raw, "BCC")

@@ -83,11 +83,11 @@ func TestTheDepthOfJSONIsThatOfTheConfig(t *testing.T) {
 	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"a": nest(39)}}).Message, "more than 40 deep (limits.depth)")
 
 	m := c.Request("tools/call", e2e.Obj{"name": "b_askdeep"})
-	require.Contains(t, m.Raw, "more than 40 deep", "the server hears it at once")
+	require.Contains(t, m.Raw, "more than 40 deep", "the server is notified at once")
 	require.Zero(t, len(c.Asks), "and the client nothing")
 	m = c.Request("tools/call", e2e.Obj{"name": "b_ask"})
 	require.NotContains(t, m.Raw, string(nest(60)))
-	require.Contains(t, m.Raw, "more than 40 deep", "an answer fails the question")
+	require.Contains(t, m.Raw, "more than 40 deep", "a bad answer fails the request")
 
 	calls := b.Count("tools/call")
 	script := `local v = {1} for i = 1, 60 do v = {v} end return b.t{a = v}`

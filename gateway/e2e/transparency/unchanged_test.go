@@ -88,7 +88,7 @@ func TestDefinitionsAndResultsAreUnchangedInEveryEra(t *testing.T) {
 				for _, member := range splitMembers(naming("{"+ask.want+"}", uri)) {
 					require.Contains(t, got, member, "%s of %s", ask.method, b.Name)
 				}
-				require.Equal(t, c.Modern, strings.Contains(got, `"resultType"`), "what belongs to the client's revision")
+				require.Equal(t, c.Modern, strings.Contains(got, `"resultType"`), "members of the client's revision")
 			}
 		}
 	}

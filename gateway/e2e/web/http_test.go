@@ -257,7 +257,7 @@ func TestR3_37_Metrics(t *testing.T) {
 
 	fs.Do(e2e.Do("crash", e2e.Obj{"code": 1}))
 	fs.WaitStarts(2)
-	e2e.Eventually(t, "the restart to be counted", func() bool {
+	e2e.Eventually(t, "the restart is counted", func() bool {
 		return s.Metric(`mcp_server_restarts_total{server_id="filesystem"}`) == "1"
 	})
 }

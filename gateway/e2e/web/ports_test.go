@@ -85,8 +85,8 @@ func TestH15_ConnectionsThatAreHungUpAreFreed(t *testing.T) {
 	s.Works()
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	s.Http.CloseIdleConnections()
-	e2e.Eventually(t, "the descriptors of those who hung up to be free", func() bool { return len(files(s.Program)) <= before })
-	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, e2e.PingBody).Status, "the session lives")
+	e2e.Eventually(t, "the descriptors of closed connections are freed", func() bool { return len(files(s.Program)) <= before })
+	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, e2e.PingBody).Status, "the session still works")
 }
 
 func TestH11_UploadWithoutATokenIsNotRead(t *testing.T) {
