@@ -83,7 +83,7 @@ func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	done := again(first, state)
 	require.Nil(t, done.Error, "%s", done.Raw)
 	require.Contains(t, string(done.Result), "Alice")
-	// Clients that used all the memory were also evicted: they start again.
+	// The clients that used all the memory lost their oldest states: they start again.
 	for i, c := range clients {
 		require.Equal(t, "REQUEST_STATE_INVALID", e2e.ParseError(t, again(c, oldest[i])).Kind())
 	}
@@ -146,7 +146,8 @@ func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 		c.Prog.Ends(e2e.Patience)
 	}
 	e2e.Eventually(t, "the end of their sessions", func() bool { return len(w.Status().Sessions) == 0 })
-	// Without a free slot, the client with the most state is evicted first.
+	// If the states of the closed sessions were not released, this client would lose its
+	// states first, because it has the most.
 	c := s.Stateless()
 	c.Caps = caps
 	state, keys := e2e.InputRequests(t, c.Request("tools/call", call))
