@@ -23,7 +23,6 @@ const maxSentence = 24
 // "file: phrase", with the reason why they stay.
 var allowedTexts = map[string]string{
 	"gateway/daemon/listener.go: screen": "a value of the protocol between daemon and clients",
-	"gateway/e2e/daemon.go: screens":     "a value of goblin status --json",
 	"meta/search/query.go: somebody":     "a list of stop words",
 	"meta/search/query.go: were what":    "a list of stop words",
 	"tui/dialog/clients.go: screen":      "a value of the clients' transport",

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package screens
+package ui
 
 import (
 	"fmt"

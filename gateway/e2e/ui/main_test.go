@@ -1,8 +1,7 @@
 //go:build e2e
 
-// These tests run the UI in a real terminal of tmux.
-
-package screens
+// Package ui tests the UI in a real terminal of tmux.
+package ui
 
 import (
 	"testing"
