@@ -12,7 +12,7 @@ import (
 // check of requests to both.
 //
 // Most requests name a listed entry of a connected process with a free slot. They are
-// sent on the client's read loop and answered on the server's, which saves a goroutine,
+// sent on the client's read loop and answered on the server's. That saves a goroutine,
 // two switches and a context. Requests that may have to wait go to Handle.
 
 // asyncMethod is a method on the fast path, for listed targets.

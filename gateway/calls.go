@@ -262,8 +262,8 @@ const (
 	reconnectPollInterval = 20 * time.Millisecond
 )
 
-// awaitReconnect waits up to reconnectTimeout for a new connection if err says that the
-// server lost its session before handling the request.
+// awaitReconnect waits up to reconnectTimeout for a new connection if the server lost its
+// session before handling the request.
 func (g *Gateway) awaitReconnect(r *request, err error) bool {
 	if err == nil || !errors.Is(err, upstream.ErrSessionLost) || rawjson.Get(r.SentParams(), "requestState") != nil {
 		return false
@@ -357,7 +357,7 @@ func opensWebPages(method string, reply jsonrpc.Reply) bool {
 }
 
 // relayURLRequired converts an error that requires opening URLs into input_required for a
-// stateless client, whose next attempt is a new call. It returns false if that is
+// stateless client. Its next attempt is a new call. It returns false if that is
 // impossible.
 func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 	if path := serverreq.MissingCapability(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {

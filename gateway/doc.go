@@ -30,12 +30,11 @@
 // Most requests need no goroutine: asyncrequest.go sends them on the client's read loop
 // and answers them on the server's.
 //
-// An unknown method may belong to an extension (gateway/extensions). The request goes to
-// the owner of the uri, name or taskId in its params, if client and server declare a
-// common extension. If a server needs a login, gateway/serverreq sends the client the
-// page of gateway/oauth and retries. gateway/tasks follows calls that run as tasks. Calls
-// of Goblin's own tools end at step 2, in package meta. Requests of scripts start there
-// again, for the same client.
+// An unknown method may belong to an extension (gateway/extensions). If client and server
+// declare a common extension, it goes to the owner of the uri, name or taskId. If a
+// server needs a login, gateway/serverreq sends the client the page of gateway/oauth and
+// retries. gateway/tasks follows calls that run as tasks. Calls of Goblin's own tools end
+// at step 2, in package meta. Requests of scripts start there again, for the same client.
 //
 // # A request from a server
 //

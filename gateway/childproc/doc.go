@@ -6,10 +6,10 @@
 // children in a file ([Registry]) and locks the file for life. The next process stops the
 // groups in files that are no longer locked ([Registry.Sweep]).
 //
-// A child is identified by process id, start time, boot and process namespace, so a
+// A child is identified by process id, start time, boot and process namespace. So a
 // reused process id is never killed. If only the child's group is left, its members must
-// belong to the child's session and not be older than the child. Processes that left the
-// group (as daemons do) are out of reach.
+// belong to the child's session. They must not be older than the child. Processes that
+// left the group (as daemons do) are out of reach.
 //
 // On Windows a job object does all this (see [Group]). On other systems start times are
 // unknown and a Registry does nothing. A nil Registry does nothing either.

@@ -8,8 +8,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// answerTarget returns the request that an answer of size bytes goes to, or nil if the
-// answer is late or refused. It waits if a stateless client is away.
+// answerTarget returns the request for an answer of size bytes, or nil if the answer is
+// late or refused. It waits if a stateless client is away.
 func (x *Request) answerTarget(size int) *Request {
 	if x.modern != nil {
 		x.mu.Lock()

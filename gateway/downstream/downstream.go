@@ -82,8 +82,8 @@ type Options struct {
 	Parked *ParkedCalls
 	// ServerInfo is a raw object for results of stateless requests; nil: omitted.
 	ServerInfo []byte
-	// Drain is the maximum time to answer requests in flight and deliver the answers at
-	// the end of input or at shutdown. The default is 5 s.
+	// Drain is the maximum time to finish requests in flight and deliver their answers at
+	// end of input or shutdown. The default is 5 s.
 	Drain time.Duration
 	// Order returns a key for requests that must run in order of arrival, or "". It must
 	// not block. It may be nil.

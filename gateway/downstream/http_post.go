@@ -55,8 +55,8 @@ func (p *postStream) upgradeLocked() *eventStream {
 	return p.events
 }
 
-// HTTP returns the HTTP request of x, with the status and content type of an answer with
-// an error code, or 0. r is nil on byte streams.
+// HTTP returns the HTTP request of x, with the status and content type of an answer. code
+// is its error code, or 0. r is nil on byte streams.
 func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
 	out := x.current().out
 	if b, is := out.(*batch); is {

@@ -349,9 +349,9 @@ func (x *Request) HasCapability(path ...string) bool {
 	return x.session.HasCapability(path...)
 }
 
-// Context ends when the client cancels the request (cause [ErrCancelled]), when the
-// session closes (its cause), and after the answer ([ErrAnswered]). An HTTP disconnect
-// cancels only stateless requests.
+// Context is cancelled with [ErrCancelled] by the client, with [ErrAnswered] after the
+// answer, and when the session closes (its cause). An HTTP disconnect cancels only
+// stateless requests.
 func (x *Request) Context() context.Context {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -482,9 +482,9 @@ func (x *Request) NotifyLatest(key, method string, params []byte, edits ...rawjs
 // Ask sends a request to the client on this request's stream and waits for the answer. If
 // ctx or x ends first, it sends notifications/cancelled and returns the cause.
 //
-// A stateless client gets it as the answer to its request and returns with another one,
-// which replaces x; see [Request.CanAsk]. The reply has no error object. [ErrNoRoom]
-// means that too many calls are parked.
+// A stateless client gets it as the answer to its request. Its next request replaces x;
+// see [Request.CanAsk]. The reply has no error object. [ErrNoRoom] means that too many
+// calls are parked.
 func (x *Request) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	scope := x.Context()
 	if scope.Err() != nil {

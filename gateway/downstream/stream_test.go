@@ -557,8 +557,8 @@ func TestSessionsWithEqualIdsDoNotMix(t *testing.T) {
 	all.Wait()
 }
 
-// FuzzServeStream checks that a client receives one valid message per line for any input,
-// and that the session ends with its input.
+// FuzzServeStream checks that a client receives one valid message per line for any input.
+// The session ends with its input.
 func FuzzServeStream(f *testing.F) {
 	f.Add([]byte(initialize + "\n" + request("1", "echo", `{"a":1}`)))
 	f.Add([]byte(request("1", "ask", "") + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`))

@@ -14,8 +14,8 @@
 // the seed (-rapid.seed). -rapid.checks sets their number, and FuzzTransparent generates
 // them from the fuzzer's bytes.
 //
-// A test's name ends with the behavior it shows, and contains the number of the
-// requirement it covers, such as R3_03.
+// A test's name ends with the behavior it shows, and contains the number of its
+// requirement, such as R3_03.
 //
 // Environment: GOBLIN_E2E_BINARY is a binary to test instead of building one.
 // GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is passed to a binary that

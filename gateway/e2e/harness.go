@@ -484,7 +484,7 @@ func (p *Program) Ends(limit time.Duration) int {
 var lastPort atomic.Int64
 
 // FreePort returns a loopback port outside of the kernel's range for outgoing
-// connections, so that no other process takes it meanwhile.
+// connections. So no other process takes it meanwhile.
 func FreePort(t *testing.T) int {
 	t.Helper()
 	lastPort.CompareAndSwap(0, 10000+rand.Int64N(15000))

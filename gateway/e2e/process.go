@@ -27,8 +27,8 @@ func Memory(t *testing.T, pid int) (now, peak int) {
 }
 
 // WriteProgram writes an executable script. It prevents concurrent forks: a child would
-// inherit the open file until its exec, and the system doesn't run files that are open
-// for writing ("text file busy").
+// inherit the open file until its exec. The system doesn't run files that are open for
+// writing ("text file busy").
 func WriteProgram(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

@@ -26,8 +26,8 @@ type Connection struct {
 	Server *upstream.Server
 	Conn   upstream.Conn
 	newest *Request
-	// unanswered maps session ids to the time until which the server may still send
-	// requests for a cancelled or timed-out call.
+	// unanswered maps session ids to the end of the time for requests of a cancelled or
+	// timed-out call.
 	unanswered map[string]time.Time
 }
 

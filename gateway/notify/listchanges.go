@@ -10,8 +10,8 @@ import (
 )
 
 // Clients are notified after changeDelay without a change, at most changeLimit after the
-// first one, and once per changeInterval at most. Some clients fetch all pages for each
-// notification.
+// first one. The minimum interval is changeInterval. Some clients fetch all pages for
+// each notification.
 const (
 	changeDelay    = 50 * time.Millisecond
 	changeLimit    = 300 * time.Millisecond

@@ -232,9 +232,9 @@ func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	l.sent, l.changes = level, wishes
 }
 
-// LogMessage delivers a log line to the request that caused it, otherwise to all sessions
-// on the connection, by their levels. Modern servers log only for requests that ask for
-// it; their lines of uncertain origin are only recorded.
+// LogMessage delivers a log line to its request, otherwise to all sessions on the
+// connection, by their levels. Modern servers log only for requests that ask for it;
+// their lines of uncertain origin are only recorded.
 func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := downstream.MessageLevel(params)
 	n.o.Journal.RecordLog(server, level.Slog(), params)

@@ -2,8 +2,8 @@
 //
 // Sessions get them on their own stream, stateless clients on that of
 // subscriptions/listen. Subscriptions are counted per resource, so that a server gets one
-// subscribe and one unsubscribe request, and are restored on new connections. The package
-// must not know how requests are routed.
+// subscribe and one unsubscribe request. They are restored on new connections. The
+// package must not know how requests are routed.
 //
 // Subscribe, Unsubscribe, Restore and Listen wait for servers. ResourceUpdated,
 // LogMessage and ListChanged run on read loops and never block.

@@ -317,8 +317,8 @@ func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *su
 	n.notifyRow(key, rawjson.Object("uri", key.uri))
 }
 
-// ResourceUpdated delivers an update to the subscribers of its URI and of parent URIs,
-// since an update may name a sub-resource.
+// ResourceUpdated delivers an update to subscribers of its URI and of parent URIs: an
+// update may name a sub-resource.
 func (n *Notifier) ResourceUpdated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	server := s.Name()
 	b := n.o.Servers.Get(server)

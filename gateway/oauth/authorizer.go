@@ -78,7 +78,7 @@ func (l *Login) unusableReason() error {
 func (a *Authorizer) ByUser() bool { return !a.o.ClientCredentials }
 
 // Invalidate stops the Authorizer from sending tokens and secrets if the stored login
-// doesn't match next, its successor after a config change. It reports whether it did.
+// doesn't match its successor next. It reports whether it did.
 func (a *Authorizer) Invalidate(next *Authorizer) bool {
 	l, err := next.store.load()
 	if err != nil || next.o.mismatch(l) == nil {

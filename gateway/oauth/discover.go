@@ -98,8 +98,8 @@ func limitScopes(scopes []string) []string {
 }
 
 // discover determines where to log in for a server. It reads the server's metadata (RFC
-// 9728) from the challenge or a well-known location, then that of the authorization
-// server (RFC 8414, OpenID). A server of 2025-03-26 is its own authorization server.
+// 9728) from the challenge or a well-known location. The authorization server's metadata
+// follow (RFC 8414, OpenID). A server of 2025-03-26 is its own authorization server.
 // preferred is chosen if the server names several.
 func discover(ctx context.Context, h *http.Client, o Options, preferred string) (discovery, error) {
 	metadata, scopes, refused, err := challenge(ctx, h, o)

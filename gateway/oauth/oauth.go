@@ -41,7 +41,7 @@ type Options struct {
 
 // ServerOptions returns the Options of a server. ok is false if it has no logins: it is
 // local, its config disables them or has an Authorization header, or its URL contains
-// references (tokens are bound to the URL). resolve resolves the client secret if needed.
+// references. Tokens are bound to the URL. resolve resolves the client secret if needed.
 func ServerOptions(path string, s *config.Server, version string, resolve config.Resolver) (Options, bool) {
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {

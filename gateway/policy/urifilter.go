@@ -5,8 +5,7 @@
 // Servers read one URI in different ways. They decode it once or repeatedly, parse it
 // like a browser or by RFC 3986, or convert backslashes. They may drop query, fragment
 // and parameters, or pass everything after the scheme to the file system. So a URI is
-// denied if the filter denies any of its readings, and allowed if the filter allows all
-// of them.
+// denied if any of its readings is denied, and allowed if all of them are allowed.
 //
 // Readings are computed by applying uriSteps until nothing new appears. Most URIs have
 // one reading. A URI with more than maxReadings readings, or more than maxBytes bytes in
@@ -99,8 +98,8 @@ func variants(pattern string, steps []func(string) string) []string {
 	return []string{pattern}
 }
 
-// anyDenies reports whether a glob matches a reading or a name that file systems and
-// hosts treat as equal to it.
+// anyDenies reports whether a glob matches a reading, or a name that file systems and
+// hosts treat as equal.
 func anyDenies(globs []glob, reading string) bool {
 	bare := trimNames(reading)
 	folded, hostless := foldHost(bare, false)

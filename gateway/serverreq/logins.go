@@ -46,10 +46,10 @@ func IsLoginRequired(err error) bool {
 	return errors.As(err, &failed) && failed.Code == upstream.LoginRequired
 }
 
-// Await asks the client of a request that failed with err to log its user in at the
-// server, and waits for that. It may block as long as a login takes. It returns nil after
-// a login, so the request can be retried. Otherwise it returns the error for the client,
-// which is err if the user can't be asked.
+// Await asks the client of a request that failed with err to log in at the server, and
+// waits. It may block as long as a login takes. It returns nil after a login, so the
+// request can be retried. Otherwise it returns the error for the client, which is err if
+// the user can't be asked.
 func (l *Logins) Await(x *downstream.Request, err error) error {
 	var failed *upstream.Error
 	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !SupportsURLElicitation(x) {

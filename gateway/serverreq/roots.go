@@ -37,8 +37,8 @@ func declaresRoots(s *downstream.Session) bool {
 func sharesRoots(s *downstream.Session) bool { return declaresRoots(s) && !s.Anonymous() }
 
 // mergedRoots answers roots/list outside of any call, on a connection that sessions
-// share. It merges the config's roots (if all clients share the connection) and those of
-// every session, oldest first, without duplicate URIs.
+// share. It merges the config's roots (if all clients share the connection) and every
+// session's, oldest first, without duplicate URIs.
 func (a *Router) mergedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
 	for _, s := range a.o.Clients.Using(q.Conn) {

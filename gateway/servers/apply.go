@@ -24,7 +24,7 @@ type Change struct{ Added, Changed, Removed []string }
 func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) == 0 }
 
 // Apply applies an edited config. Servers with an unchanged definition keep running. A
-// removed server leaves the catalog at once. A changed server is replaced at once; its
+// removed server leaves the catalog at once. A changed server is replaced at once. Its
 // entries stay until the new one has listed, except entries that the config now denies.
 // Calls in flight may continue for drainLimit; Apply doesn't wait for them.
 func (f *Manager) Apply(cfg *config.Config) (did Change) {

@@ -100,8 +100,8 @@ func (d dialog) withdrawn(t *testing.T) {
 	}
 }
 
-// asker is a server that sends requests during calls of t, and outside of calls when it
-// receives a log level. The tool "wait" waits until "go" is called.
+// asker is a server that sends requests during calls of t, and when it receives a log
+// level. The tool "wait" waits until "go" is called.
 func asker(question string) string {
 	return `"capabilities":{"tools":{},"logging":{}},"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}},{"name":"go","inputSchema":{"type":"object"}}],` +
 		`"on":{"tools/call t":[` + question + `,{"do":"answers"}],"logging/setLevel":[` + question + `],"tools/call wait":[{"do":"wait","name":"w"}],"tools/call go":[{"do":"release","name":"w"},{"do":"text","text":"gone"}]}`

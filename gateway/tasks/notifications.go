@@ -95,8 +95,8 @@ func (t *Tasks) rewriteNotification(names inflight.Namer, own *Task, method stri
 	return inflight.RewriteNotification(t.o.Registry, names, own.Server, params)
 }
 
-// notifyOwner sends a notification to a task's owner, on the stream of a request for its
-// result if there is one.
+// notifyOwner sends a notification to a task's owner, if possible on the stream of a
+// request for its result.
 func (t *Tasks) notifyOwner(own *Task, method string, params []byte) {
 	if !own.isVisible(t.o.Views.ForSession(own.owner)) {
 		return

@@ -49,7 +49,7 @@ const (
 )
 
 const (
-	// taskGrace is the time that a task is kept after its time to live, by which the
+	// taskGrace is the time that a task is kept after its time to live. By then the
 	// server has deleted it.
 	taskGrace = 10 * time.Minute
 	// maxTaskLife is the maximum time to live that a server can set, and the default.

@@ -61,8 +61,8 @@ type Conn interface {
 	// of the connection. Errors are *[Error], except the cause of a cancelled c.Context.
 	//
 	// The modern era looks the same to callers. resources/subscribe and unsubscribe
-	// change what the connection listens for. Input that a result requires is requested
-	// from Handler.HandleRequest with the timer paused, and the call is repeated with the
+	// change what the connection listens for. Required input is requested from
+	// Handler.HandleRequest with the timer paused, and the call is repeated with the
 	// answers. Results lose their type and the protocol's `_meta` keys.
 	Call(c *Call) (jsonrpc.Reply, error)
 	// CallAsync is Call without waiting; caller receives the result. It ignores

@@ -19,8 +19,8 @@
 //   - its own, kept by Run; the catalog and the server's state describe it;
 //   - one per client with isolation: session, or per folder with isolation: project,
 //     because each has its own state;
-//   - a modern one beside each of those if the server offers both eras, because a process
-//     or session uses one era only.
+//   - a modern one beside each of those if the server offers both eras. A process or
+//     session uses one era only.
 //
 // All but the first are units, kept by superviseUnit.
 //
@@ -50,7 +50,7 @@
 //
 // Messages that belong to a call are delivered before its answer, and none after
 // [Conn.Call] returned. Late, duplicate and unknown answers are dropped. A line that is
-// not a message is skipped and reported; if its id is readable, its call fails at once.
+// not a message is skipped and reported. If its id is readable, its call fails at once.
 // More than 1024 concurrent requests of a server are refused. Excess stderr lines are
 // only counted.
 //

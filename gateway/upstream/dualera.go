@@ -14,9 +14,9 @@ import (
 // one per isolation unit.
 //
 // Over HTTP both reach the same server. Over stdio they are two processes (`initialize`
-// fixes the era of a process), so the config must ask for it (era: both). Each process
-// announces only its own changes. So a kind of list comes from the process that last
-// announced a change, and updates from the connection that subscribed.
+// fixes a process's era), so the config must request it (era: both). Each process
+// announces only its own changes. So a list comes from the process that last announced a
+// change, and updates from the connection that subscribed.
 
 func (s *Server) offersBothEras() bool {
 	switch s.cfg.Era {

@@ -62,8 +62,8 @@ var action = e2e.Do
 
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
-// fakeConfig returns the config of a test server with the script of a mode, and the file
-// that it writes all received messages to.
+// fakeConfig returns the config of a test server with a mode's script, and its file of
+// received messages.
 func fakeConfig(t testing.TB, mode string) (cfg config.Server, log string) {
 	dir := t.TempDir()
 	log = filepath.Join(dir, "log")

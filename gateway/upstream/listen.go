@@ -59,8 +59,8 @@ var errNotAcknowledged = errors.New("not acknowledged by the server")
 
 const ackLimit = 10 * time.Second
 
-// listen starts listening and waits briefly for the first acknowledgement, so that no
-// list change is missed during the first fetch.
+// listen starts listening and waits briefly for the first acknowledgement. So no list
+// change is missed during the first fetch.
 func (l *link) listen(ctx context.Context) {
 	ls := &listener{link: l, wake: make(chan struct{}, 1), first: make(chan struct{}), watched: map[string]*watchedResource{}}
 	if info := l.Info(); l.Unit() == "" || l.srv.isPerProject() || l.srv.verifiesLists() { // otherwise its lists are not the catalog

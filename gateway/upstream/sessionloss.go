@@ -11,7 +11,7 @@ import (
 )
 
 // After a server lost a session, Goblin reconnects once per session and repeats the
-// requests that the server refused for that reason.
+// refused requests.
 
 // judgeLoss judges whether a response reports a lost session. c is the call, or nil for
 // other messages.

@@ -37,7 +37,7 @@ const (
 	maxStderrRate = 1000
 	// maxQuote is the maximum length of a stored stderr line, in bytes.
 	maxQuote = 300
-	// maxSplit is the number of bytes removed before a cut in a line, as it may split a
+	// maxSplit is the number of bytes removed before a cut in a line. A cut may split a
 	// secret of this length.
 	maxSplit = 512
 )
@@ -133,8 +133,8 @@ func (c *stdio) start() error {
 	return nil
 }
 
-// runChild kills the child's group after its exit. On Linux the child dies with the thread
-// that started it, so one goroutine keeps its thread for the child's life.
+// runChild kills the child's group after its exit. On Linux the child dies with its
+// starting thread, so one goroutine keeps its thread for the child's life.
 func (c *stdio) runChild(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -126,8 +126,8 @@ func (s *Server) uncheckedError(ctx context.Context, kind registry.Kind, err err
 	return e
 }
 
-// Digest returns the digest of a tool in the last list of a connection, or "", and
-// whether the list is current. It needs [Options.Digests].
+// Digest returns the digest of a tool in a connection's last list, or "", and whether the
+// list is current. It needs [Options.Digests].
 func (s *Server) Digest(conn Conn, tool string) (digest string, current bool) {
 	l, ok := conn.(*link)
 	if !ok {

@@ -46,10 +46,10 @@ func (s *Server) unitCapabilities(unit string) []byte {
 }
 
 // Unit returns the connection of an isolation unit. With isolation: session, each unit
-// has its own until CloseUnit, opened at first use and reopened after a loss; the first
+// has its own until CloseUnit, opened at first use and reopened after a loss. The first
 // unit adopts the server's own. Otherwise it is [Server.Await]. It waits until the
-// connection is open, ctx is done or the server's timeout passed; after a loss for 2 s at
-// most.
+// connection is open, ctx is done or the server's timeout passed. After a loss it waits
+// at most 2 s.
 func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 	return s.UnitWith(ctx, name, nil)
 }

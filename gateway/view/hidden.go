@@ -93,8 +93,8 @@ func (v *Views) IsDisabled(e *registry.Entry) bool {
 	return v.set.Load().disabled.has(e.Server, e.Kind, e.Name)
 }
 
-// IsListed returns a function that reports whether an entry is in the lists of any
-// profile or of clients without one.
+// IsListed returns a function that reports whether any profile, or clients without one,
+// lists an entry.
 func (v *Views) IsListed() func(e *registry.Entry) bool {
 	set := v.set.Load()
 	lists := []*registry.Snapshot{set.defaultView.snapshot(v.registry).lists}

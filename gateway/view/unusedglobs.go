@@ -33,9 +33,9 @@ func NamesIn(s *registry.Snapshot) ListedNames {
 }
 
 // UnusedGlobs reports globs of profiles that match no tool or prompt of the profile's
-// servers, only of the given kinds if any. It skips profiles with a server that lists
-// nothing yet. It also skips globs of resources, which are not all listed, and deny
-// patterns with wildcards, which may be for future entries.
+// servers. kinds restricts the report. It skips profiles with a server that lists nothing
+// yet. It skips globs of resources, which are not all listed, and deny patterns with
+// wildcards for future entries.
 func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind) (problems []config.Problem) {
 	for i := range cfg.Profiles {
 		p := &cfg.Profiles[i]

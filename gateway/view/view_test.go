@@ -182,9 +182,8 @@ func lookup(s *registry.Snapshot, k registry.Kind, name string) (registry.Target
 	}[k](name)
 }
 
-// A profile's view is the current catalog, filtered by the config and the disabled
-// entries, with the names of the namespace. Earlier states do not matter. Versions
-// reflect changes.
+// A profile's view is the current catalog, filtered by config and disabled entries, with
+// the namespace's names. Earlier states do not matter. Versions reflect changes.
 func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

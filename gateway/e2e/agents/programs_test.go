@@ -27,8 +27,8 @@ type program struct {
 	hurries  bool              // begins a turn with the tools that are listed after a second
 	args     []string          // with the question
 
-	// configure writes the agent's files into home and its project, with Goblin as
-	// the server, and returns the variables that it needs.
+	// configure writes the agent's files into home and its project, with Goblin as the
+	// server. It returns the agent's variables.
 	configure func(t *testing.T, p place) []string
 }
 

@@ -17,8 +17,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The wish of the user in a trial, the keywords that models derive from it, and the tool
-// that fulfills it. A search for the user's own words doesn't find it.
+// The user's wish in a trial, the keywords that models derive from it, and the right
+// tool. A search for the user's own words doesn't find it.
 const (
 	wish     = "put the finished column of the board away"
 	keywords = "archive list board trello"

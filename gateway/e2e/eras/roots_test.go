@@ -10,8 +10,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A server configured to get no roots gets none from a client of its own era either,
-// although their messages usually pass unchanged.
+// A server configured to get no roots gets none from a client of its own era either.
+// Their messages usually pass unchanged.
 func TestModernServersGetNoRootsWhereTheConfigSaysSo(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -233,8 +233,8 @@ func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
 				body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"wide_huge","_meta":{` + strings.TrimSuffix(meta, ",") + `}}}`
 				asks[i] = s.Head(len(body), header) + body
 				conns[i] = s.Dial()
-				// The system buffers up to 4 MiB of an answer for its client, or more
-				// than all of it if it may.
+				// The system buffers up to 4 MiB of an answer for its client, or more if
+				// configured.
 				require.NoError(t, conns[i].(*net.TCPConn).SetReadBuffer(256<<10))
 			}
 			meanwhile(s, func(i int) {

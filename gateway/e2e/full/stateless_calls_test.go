@@ -146,8 +146,8 @@ func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 		c.Prog.Ends(e2e.Patience)
 	}
 	e2e.Eventually(t, "the end of their sessions", func() bool { return len(w.Status().Sessions) == 0 })
-	// If the states of the closed sessions were not released, this client would lose its
-	// states first, because it has the most.
+	// If the states of the closed sessions were kept, this client would lose its states
+	// first: it has the most.
 	c := s.Stateless()
 	c.Caps = caps
 	state, keys := e2e.InputRequests(t, c.Request("tools/call", call))

@@ -406,8 +406,8 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	require.Equal(t, []string{mine}, copiesOf(t, file))
 }
 
-// The same odd values in the file of every client are imported, the server is replaced,
-// and uninstall restores the bytes.
+// The same odd values in every client's file are imported. The server is replaced, and
+// uninstall restores the bytes.
 func TestOddWordsAreUnderstoodInTheFileOfEveryClient(t *testing.T) {
 	t.Parallel()
 	const (

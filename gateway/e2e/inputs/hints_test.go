@@ -45,8 +45,8 @@ func TestAVariableOfTheEnvFileIsNamedAsSuch(t *testing.T) {
 	}
 }
 
-// The printed command refers to values that must not be printed, and names the variables
-// that the user has to set before.
+// The printed command refers to secret values, and names the variables that the user has
+// to set before.
 func TestPrintedCommandsReferToVariablesOfTheEnvFile(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, false, "command: sh", `args: ["-c", 'echo "got $MY_API_KEY $1"; exit 3', sh, "${MY_API_KEY}"]`, "inherit_env: [MY_API_KEY]")

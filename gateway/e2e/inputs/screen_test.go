@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// With an own config the UI opens on Servers, zooms the focused part, and marks an invalid
-// config until it is valid again.
+// With an own config the UI opens on Servers and zooms the focused part. It marks an
+// invalid config until it is valid again.
 func TestAScreenOverAnOwnConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -177,8 +177,8 @@ var overHTTPOnly = map[string]string{
 	"dns-rebinding-protection":    "the Host and Origin headers",
 }
 
-// translated are the checks, by scenario, that a stateless client loses if Goblin speaks
-// only the older era to the server (era: auto).
+// translated are the checks, by scenario, that stateless clients lose if Goblin uses only
+// the older era (era: auto).
 var translated = map[string][]string{
 	"input-required-result-basic-elicitation":       {"sep-2322-elicitation-incomplete", "sep-2322-elicitation-complete"},
 	"input-required-result-ignore-extra-params":     {"sep-2322-ignore-unexpected-params"},

@@ -131,8 +131,8 @@ var requirements = []struct {
 	{revision: "2026-07-28", scored: 37, stateless: true},
 }
 
-// lostInOneProcess are the scored scenarios of 2026-07-28 that fail if Goblin speaks only
-// the older era to a server over stdio (era: auto).
+// lostInOneProcess are the scored scenarios of 2026-07-28 that fail if Goblin uses only
+// the older era over stdio (era: auto).
 var lostInOneProcess = []string{
 	"input-required-result-basic-elicitation", "input-required-result-basic-list-roots", "input-required-result-basic-sampling",
 	"input-required-result-capability-check", "input-required-result-multi-round", "input-required-result-multiple-input-requests",

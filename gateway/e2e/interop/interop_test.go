@@ -461,8 +461,8 @@ func (i *inspector) survey(server string, tool, uri func(string) string) (d docu
 	return d
 }
 
-// forCapable are tools that a server offers only to clients that accept requests, as
-// Goblin does and Inspector's command line does not.
+// forCapable are tools that a server offers only to clients that accept requests. Goblin
+// does; the Inspector's command line does not.
 var forCapable = regexp.MustCompile(`elicitation|sampling|roots`)
 
 func TestInteropInspectorSeesTheSameThroughGoblin(t *testing.T) {

@@ -175,8 +175,8 @@ func elicitationUnknown(sdk, era string) func(matrixRun) bool {
 	}
 }
 
-// unreadableRoots is the exception for roots requests from servers of the TypeScript SDK
-// to clients of the Go SDK in their common revision.
+// unreadableRoots is the exception for roots requests from TypeScript SDK servers to Go
+// SDK clients in their common revision.
 func unreadableRoots(step, method string) matrixException {
 	return matrixException{
 		step: step,

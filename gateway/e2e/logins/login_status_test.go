@@ -55,8 +55,8 @@ func becomes(c *e2e.Client, state string) {
 	})
 }
 
-// The daemon and the lists show the user of a login and its expiry, and notice a logout
-// without a call.
+// The daemon and the lists show a login's user and expiry, and notice a logout without a
+// call.
 func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)

@@ -91,8 +91,8 @@ func (n *internet) environ(t *testing.T) []string {
 	return []string{"HTTPS_PROXY=" + n.proxy.URL, "SSL_CERT_FILE=" + file}
 }
 
-// A proxy is no way around the rule that a server on the internet names no address of this
-// machine or its network.
+// Behind a proxy, too, a server on the internet may name no address of this machine or
+// its network.
 func TestAServerBehindAProxyNamesNoPrivateAddress(t *testing.T) {
 	t.Parallel()
 	elsewhere := newTrap(t)

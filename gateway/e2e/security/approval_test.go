@@ -81,8 +81,8 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	require.Equal(t, []string{"calc_same"}, c.Names("tools"))
 }
 
-// A server that has changed a tool while it was stopped is asked for its list as soon as
-// it runs again. A call in between must not reach the unapproved tool.
+// A server that changed a tool while it was stopped is asked for its list once it runs
+// again. A call in between must not reach the unapproved tool.
 func TestB38_NoCallPassesTheListThatSaysWhatIsApproved(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"shared", "session"} {

@@ -180,7 +180,7 @@ func TestCallsWaitForTheListThatIsAnnounced(t *testing.T) {
 	}
 }
 
-// holdList changes the tools of a running server, without a notice, and holds its answers to
+// holdList changes the tools of a running server without a notice. It holds answers to
 // tools/list until the test releases them.
 func holdList(b *e2e.Backend) {
 	b.T.Helper()

@@ -91,8 +91,8 @@ func TestWhatAServerForgesReachesNoOtherCall(t *testing.T) {
 	require.Zero(t, victim.Count("notifications/cancelled"))
 }
 
-// TestConfigsShareNoState shows that two configs of one user with a server of one name
-// share no disabled entries, pins or counts.
+// TestConfigsShareNoState shows that two configs with equally named servers share no
+// disabled entries, pins or counts.
 func TestConfigsShareNoState(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package security tests that attackers don't get secrets, names of others, unpinned
-// tools, the terminal, or the machine through a script.
+// Package security tests that attackers get no secrets, names of others, unpinned tools,
+// terminal, or access through scripts.
 package security
 
 import (

@@ -54,8 +54,8 @@ func TestSessionsOfAStrangerEvictNoClientThatMadeARequest(t *testing.T) {
 	}
 }
 
-// A client that completed the handshake and made no request yet keeps its session, too,
-// if the stranger omits the handshake.
+// A client without a request keeps its session after the handshake, if the stranger omits
+// the handshake.
 func TestSessionsWithoutAHandshakeAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -16,8 +16,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// bound returns a program and arguments that run Goblin as a user whom file modes bind,
-// also if that is root.
+// bound returns a program and arguments that run Goblin bound by file modes. Root loses the
+// capabilities that override them.
 func bound(t *testing.T, args ...string) (string, []string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

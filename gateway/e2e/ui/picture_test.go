@@ -141,8 +141,8 @@ func (s style) attributes() string {
 	return all
 }
 
-// apply returns the style after the parameters of an SGR sequence (ECMA-48 8.3.117), for
-// the parameters that themes use with 256 colors.
+// apply returns the style after an SGR sequence (ECMA-48 8.3.117). It knows the
+// parameters that themes use with 256 colors.
 func (s style) apply(parameters string) style {
 	numbers := strings.Split(parameters, ";")
 	for i := 0; i < len(numbers); i++ {

@@ -111,8 +111,8 @@ func (c *CallTimer) Extend() {
 
 const minRecheck = 20 * time.Millisecond
 
-// Check reports whether the call timed out, whether the server was silent too long, and
-// the time of the next check, or zero.
+// Check reports whether the call timed out and whether the server was silent too long. It
+// returns the time of the next check, or zero.
 func (c *CallTimer) Check(now time.Time) (over, silent bool, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
