@@ -16,7 +16,7 @@ type param struct {
 	name, description string
 	required          bool
 	object            bool // any object
-	number            bool // an integer from minimum to maximum; otherwise a text
+	number            bool // an integer; otherwise a text
 	minimum, maximum  int  // of a text: maximum in bytes
 	defaultValue      int  // of a missing number
 }
@@ -27,8 +27,8 @@ const (
 	maxOffset           = 1 << 30
 	maxQuery            = 1 << 10 // bytes
 	maxName             = 16 << 10
-	defaultCatalogCards = 100 // limit of a catalog by default
-	defaultSearchCards  = 20  // limit of a search by default
+	defaultCatalogCards = 100 // default limit of a catalog
+	defaultSearchCards  = 20  // default limit of a search
 	maxExcerpt          = 200 // characters of a description on a card
 )
 

@@ -38,7 +38,6 @@ func (t *Tools) card(e *registry.Entry) objectWriter {
 	return o
 }
 
-// approvalReason returns why a tool of a server awaits approval, or "" if it does not.
 func (t *Tools) approvalReason(server, name string) string {
 	switch p := t.o.Registry.UnapprovedTool(server, name); {
 	case p == nil:
@@ -84,7 +83,7 @@ type cardList struct {
 	servers []string
 }
 
-// end returns the structured answer. pending are servers that may add to it.
+// pending are servers that may add to the answer.
 func (l *cardList) end(pending []string) []byte {
 	o := newObjectWriter()
 	o.value(l.member, rawjson.Array(l.cards...))

@@ -129,8 +129,8 @@ func (t *Tools) inHiddenSkill(seen *registry.Snapshot, found registry.Target) bo
 // maxSimilar is the maximum number of resources found by the words of a wrong URI.
 const maxSimilar = 100
 
-// similarResources returns the resources that a wrong URI may mean. It returns none for a
-// URI that is too long to search for.
+// similarResources returns the resources that a wrong URI may mean, or none if the URI is
+// too long to search for.
 func (t *Tools) similarResources(ctx context.Context, uri string) []*registry.Entry {
 	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxSimilar, View: t.o.Registry.ViewFor(ctx)})
 	if err != nil {

@@ -2,9 +2,8 @@
 //
 // With them, a model can find one tool among hundreds without loading all definitions.
 // The package defines the tools, checks their arguments and creates the cards in their
-// answers. goblin/meta/search implements the ranking, goblin/meta/lua the scripts. It
-// only reads the registry; requests of scripts go through [Options].Ask. It must not
-// depend on transports, sessions or UIs.
+// answers. It only reads the registry; requests of scripts go through [Options].Ask. It
+// must not depend on transports, sessions or UIs.
 //
 // All exported functions are safe for concurrent use. The cost of a catalog page does not
 // depend on the size of the catalog, except with a MIME filter.

@@ -33,7 +33,7 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 // maxLikelyServers is the maximum number of servers suggested in an answer.
 const maxLikelyServers = 3
 
-// addAdvice suggests what to do if no hit fits well. The hits may still show relevant
+// addAdvice suggests the next step if no hit fits well. The hits may still show relevant
 // servers.
 func (l *cardList) addAdvice(hits []search.Hit, servers bool) {
 	l.advice = "No good match. Try other keywords"
@@ -65,7 +65,7 @@ func (o *objectWriter) score(score float64) {
 type Query struct {
 	Text         string
 	Kind         string // tools, prompts, resources or templates; "" for all
-	Server, MIME string // "" for all; * in a MIME type matches any text
+	Server, MIME string // "" for all; * matches any text
 	Limit        int
 }
 

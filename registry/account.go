@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Account is a login at a remote server, for display and JSON. It holds no tokens.
+// Account is a login at a remote server. It holds no tokens.
 type Account struct {
 	User       string    `json:"user,omitempty"`   // untrusted text; "" if unknown
 	Until      time.Time `json:"until,omitzero"`   // when the login expires; zero if unknown
-	AutoRenews bool      `json:"renews,omitempty"` // the login renews itself and does not expire
+	AutoRenews bool      `json:"renews,omitempty"` // the login does not expire
 }
 
-// String describes the login and its expiry. It returns "" for a nil Account.
+// String describes the login and its expiry, or returns "" for a nil Account.
 func (a *Account) String() string {
 	switch {
 	case a == nil:

@@ -1,8 +1,7 @@
 package registry
 
-// AskerKey is the `_meta` key in which the gateway names the origin of a request from a
-// server. The UI shows it to the user. The gateway replaces any value that a server sends
-// under this key.
+// AskerKey is the `_meta` key with the origin of a request from a server, for the UI. The
+// gateway replaces any value that a server sends under this key.
 const AskerKey = "goblin/asker"
 
 // Asker is the value of [AskerKey]. Client and Call are untrusted text from clients.
@@ -16,7 +15,7 @@ type Asker struct {
 // AskReason is the reason for sending a request from a server to a UI.
 type AskReason string
 
-// Values of [AskReason].
+// Reasons of requests from servers.
 const (
 	AskOwnCall   AskReason = "own"       // the UI's own call caused the request
 	AskNoCall    AskReason = "none"      // no call caused it

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"goblin/registry/names"
+	"goblin/registry/termtext"
 )
 
 // Limits of the content cache, in bytes.
 const (
 	maxContents = 64 << 20
 	maxContent  = 16 << 20 // of one invocation
-	// contentOverhead is the approximate memory of an invocation in addition to its
-	// texts, in bytes.
+	// contentOverhead is the approximate memory of an invocation without its texts, in
+	// bytes.
 	contentOverhead = 512
 )
 
@@ -55,7 +56,7 @@ type content struct {
 	inv     *Invocation
 	uri     string // original URI whose updates affect it, or ""
 	size    int64
-	element *list.Element // element of Contents.recent
+	element *list.Element
 }
 
 type contentKey struct {
@@ -65,24 +66,23 @@ type contentKey struct {
 
 type serverContents struct {
 	byKey map[contentKey]*content
-	// byURI finds the contents that an update affects: a resource and all templates
-	// expanded to its URI.
+	// byURI finds the contents that an update affects: a resource and templates expanded
+	// to its URI.
 	byURI map[string][]*content
 }
 
 // Contents is the content cache for requests of UIs. It never stores requests of clients.
-// It keeps the last invocation of each resource, template, prompt and tool. A resource
-// and the same URI as a template expansion are separate. The cache holds at most 64 MiB
-// and evicts the least recently used content. All methods are safe for concurrent use.
+// It keeps the last invocation of each resource, template, prompt and tool; a resource
+// and its URI as a template expansion are separate. It holds at most 64 MiB and evicts
+// the least recently used. It is safe for concurrent use.
 //
-// Contents are removed with their list entry, except for results of tools. Hiding a
-// server removes all its contents except results of tools. Disabling or removing it
-// removes those too.
+// Contents are removed with their list entry, or when their server becomes hidden. Only
+// disabling or removing the server removes results of tools.
 //
 // An update of a URI marks contents of that URI and its parents as stale. This requires a
-// subscription to the URI or a parent (see [Registry.ResourceUpdated]); other updates are
-// ignored. A lost connection marks all contents of the server. Stale contents stay
-// available until they are read again.
+// subscription to the URI or a parent (see [Registry.ResourceUpdated]). A lost connection
+// marks all contents of the server. Stale contents stay available until they are read
+// again.
 type Contents struct {
 	registry *Registry
 	max      int64 // bytes
@@ -90,7 +90,7 @@ type Contents struct {
 	mu             sync.Mutex
 	servers        map[string]*serverContents
 	recent         list.List                // of *content, most recent first
-	connectionLost map[string]time.Time     // time of the last lost connection, by server
+	connectionLost map[string]time.Time     // by server
 	recentEvents   map[string]*recentEvents // by configured server
 	bytes          int64
 	seq            uint64
@@ -162,7 +162,7 @@ func (c *Contents) rejectPut(inv *Invocation, size int64) *Invocation {
 	dropped := c.removeLocked(inv.Server, contentKey{inv.Kind, inv.Name})
 	c.mu.Unlock()
 	c.registry.eventLimited(&c.registry.events.cache, slog.LevelWarn, inv.Server, fmt.Sprintf("content not cached: %s %s is %s, limit %s",
-		inv.Kind, c.registry.shortName(inv.Name), byteCount(size), byteCount(maxContent)))
+		inv.Kind, c.registry.shortName(inv.Name), termtext.Size(size), termtext.Size(maxContent)))
 	if dropped {
 		c.registry.feed.publish(Cached)
 	}
@@ -211,7 +211,7 @@ func (c *Contents) Last(kind Kind, server, name string) *Invocation {
 	return n.inv
 }
 
-// Clear removes one invocation. It returns false if there was none.
+// Clear removes one invocation and reports whether there was one.
 func (c *Contents) Clear(kind Kind, server, name string) bool {
 	c.mu.Lock()
 	ok := c.removeLocked(server, contentKey{kind, name})

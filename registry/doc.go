@@ -4,7 +4,7 @@
 // It owns the immutable [Snapshot] of all lists, the tables that route names and URIs to
 // servers, and Goblin's own ("local") tools and resources. It also stores server states,
 // subscriptions, sessions, the UI's cache of [Contents], and the journals of logs and
-// traffic. It knows no transports, files, UIs or client connections. It may import only
+// traffic. It knows no transports, files, UIs or client connections, and may import only
 // its own subpackages and libraries.
 //
 // # Concurrency
@@ -17,18 +17,17 @@
 // Writers for the same server must not race: the last one wins.
 //
 // Facts that change often (states, sessions, subscription counters, contents, journals)
-// are in separate tables. Each has its own mutex, and changes build no snapshot. Lock
-// order: writer, contents, subscriptions, any other.
+// are in separate tables with their own mutexes; changes build no snapshot. Lock order:
+// writer, contents, subscriptions, any other.
 //
 // # Data that may be lost
 //
 // Change events merge (see [Registry.Watch]): a slow reader misses intermediate states
 // but never the last one. Journals overwrite and count their oldest records. Log records
 // of frequent changes are limited per second; the next record reports the number of
-// suppressed ones. Least recently used contents are evicted and counted. Learned links
-// are an LRU with a limit per server. Everything else that is dropped is reported as a
-// [Problem]. Definitions that client SDKs refuse are changed, see [Options] and
-// [Entry.Changes].
+// suppressed ones. Least recently used contents and learned links are evicted. Everything
+// else that is dropped is reported as a [Problem]. Definitions that client SDKs refuse
+// are changed, see [Options] and [Entry.Changes].
 //
 // # Limits
 //
@@ -40,7 +39,7 @@
 // Templates match URIs of at most 8 KiB. At most 100 templates of a server may begin with
 // a variable. Matching one URI with all templates takes at most 2^20 steps, about 1 ms; a
 // URI that needs more is not found. Suggestions for a wrong name compare 5,000 entries,
-// and none for names over 128 bytes. MIME types and patterns match up to 256 bytes.
+// and names over 128 bytes get none. MIME types and patterns match up to 256 bytes.
 //
 // # Memory
 //

@@ -41,12 +41,11 @@ func (k Kind) String() string {
 
 func (k Kind) changes() Changes { return 1 << k }
 
-// Local is the server name of Goblin's own tools and resources. It is reserved: no
-// configured server may have it.
+// Local is the reserved server name of Goblin's own tools and resources.
 const Local = "goblin"
 
-// Entry is a listed tool, prompt, resource, template or skill. It is immutable: callers
-// must not change its fields or the bytes they point to.
+// Entry is a listed tool, prompt, resource, template or skill. Callers must not change
+// its fields or the bytes they point to.
 type Entry struct {
 	Kind   Kind
 	Server string // config name of the server, or [Local]
@@ -61,13 +60,11 @@ type Entry struct {
 	MIME        string // "mimeType"
 	Size        int64  // "size" in bytes, -1 if missing
 	// Original is the definition as the server sent it. It is set for tools and skills,
-	// whose definitions are compared over time, and for overridden or repaired entries.
+	// which are compared over time, and for overridden or repaired entries.
 	Original []byte
-	// Override describes the parts that the config replaces, or is nil. If set, Original
-	// is set too.
+	// Override describes the parts that the config replaces, or is nil.
 	Override *definition.AppliedOverride
-	// TaskOnly reports whether a tool runs only as a task: its "execution.taskSupport" is
-	// "required" (2025-11-25, tasks).
+	// TaskOnly reports that "execution.taskSupport" is "required" (2025-11-25, tasks).
 	TaskOnly  bool
 	json      []byte
 	repaired  *repairedDefinition // nil if not repaired
@@ -75,8 +72,8 @@ type Entry struct {
 	suffixLen uint8               // bytes of the suffix of Flat
 }
 
-// JSON returns the definition for clients in one line. It consists of the server's own
-// bytes, with the listed name inserted (for tools also _meta.ui.resourceUri).
+// JSON returns the definition for clients in one line: the server's own bytes with the
+// listed name inserted (for tools also _meta.ui.resourceUri).
 func (e *Entry) JSON() []byte { return e.spelled(e.json) }
 
 // LegacyJSON returns the definition for clients with protocol 2025-11-25 or older.
@@ -87,7 +84,7 @@ func (e *Entry) LegacyJSON() []byte {
 	return e.spelled(e.repaired.legacy)
 }
 
-// Changes returns the repairs for client SDKs that were made to the definition, or nil.
+// Changes returns the repairs for client SDKs, or nil.
 func (e *Entry) Changes() []string {
 	if e.repaired == nil {
 		return nil
@@ -132,8 +129,8 @@ func (e *Entry) ClientName() string {
 	return e.Name
 }
 
-// Problem is a finding about a server's list that users may want to know: a dropped
-// entry, a collision, a suffixed name.
+// Problem is a finding about a server's list: a dropped entry, a collision, a suffixed
+// name.
 type Problem struct {
 	Level  slog.Level // Warn if an entry was dropped, Info if renamed
 	Kind   Kind

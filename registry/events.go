@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"goblin/registry/termtext"
 )
 
 // Limits of the registry's own log records.
@@ -33,7 +35,7 @@ type rateGates struct {
 type rateGate struct {
 	second     int64
 	allowed    int
-	suppressed int // since the last allowed event
+	suppressed int // since the last allowed one
 }
 
 func (g *rateGate) allow(now time.Time) (suppressed int, ok bool) {
@@ -77,8 +79,7 @@ func (r *Registry) eventLimited(g *rateGate, level slog.Level, server, text stri
 
 func listName(k Kind) string { return k.String() + "s" }
 
-// shortName redacts an untrusted name and then cuts it. Cutting first could leave half a
-// secret.
+// shortName redacts before it cuts. Cutting first could leave half a secret.
 func (r *Registry) shortName(s string) string {
 	s = r.redact(s)
 	if len(s) > maxShort {
@@ -90,22 +91,12 @@ func (r *Registry) shortName(s string) string {
 	return s
 }
 
-func byteCount(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-}
-
 type listDiff struct {
 	added, removed, changed int
 	names                   [2][]string // up to maxNames added and removed ones
 }
 
-// diffLists requires that both lists are sorted by Listed.
+// Both lists must be sorted by Listed.
 func (r *Registry) diffLists(was, is *run) (d listDiff) {
 	var a, b []Entry
 	if was != nil {
@@ -183,7 +174,7 @@ func (r *Registry) logStateChange(server string, before, s ServerState) {
 }
 
 // isRepeatedFailure reports whether a server fails again with the same error. Logging
-// every attempt would fill the journal within a day.
+// each attempt would fill the journal within a day.
 func isRepeatedFailure(before, s ServerState) bool {
 	if before.State == StateReady || s.LastError == "" || s.LastError != before.LastError {
 		return false
@@ -224,7 +215,7 @@ func (r *Registry) logStored(inv *Invocation, replaced bool) {
 	}
 	text := fmt.Sprintf("content %s: %s %s", verb, inv.Kind, r.shortName(inv.Name))
 	if inv.Success {
-		text += ", " + byteCount(int64(len(inv.Result)))
+		text += ", " + termtext.Size(int64(len(inv.Result)))
 	} else {
 		level = slog.LevelWarn
 		text += ", failed"
@@ -242,7 +233,7 @@ func (r *Registry) logStale(server string, n int, why string) {
 func (r *Registry) logEvicted(n int) {
 	if n > 0 {
 		r.eventLimited(&r.events.cache, slog.LevelInfo, "",
-			fmt.Sprintf("content evicted: %d, to stay within %s", n, byteCount(r.contents.max)))
+			fmt.Sprintf("content evicted: %d, to stay within %s", n, termtext.Size(r.contents.max)))
 	}
 }
 

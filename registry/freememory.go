@@ -7,8 +7,8 @@ import (
 )
 
 // minFreeSize is the minimum size of a list for an immediate garbage collection, in
-// bytes. Without it, the collector waits until the heap doubles, which never happens with
-// a stable catalog.
+// bytes. Otherwise the collector waits until the heap doubles, which never happens with a
+// stable catalog.
 const minFreeSize = 8 << 20
 
 var lastFree struct {
@@ -16,10 +16,9 @@ var lastFree struct {
 	start time.Time
 }
 
-// FreeAfterList collects all garbage and returns memory to the system after a list with
-// size bytes of definitions was processed. Callers call it once they have dropped the
-// list. It does nothing below 8 MiB and otherwise takes about 10 ms. Concurrent calls
-// share one collection.
+// FreeAfterList collects all garbage after a list with size bytes of definitions was
+// processed and dropped. It does nothing below 8 MiB and otherwise takes about 10 ms.
+// Concurrent calls share one collection.
 func FreeAfterList(size int) {
 	if size < minFreeSize {
 		return

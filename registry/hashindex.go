@@ -51,8 +51,8 @@ func (x *hashIndex) reordered(places []int32) hashIndex {
 	return to
 }
 
-// find returns up to two entries of es with the given key, or nil. of returns the key of
-// an entry.
+// find returns up to two entries of es with the given key. of returns the key of an
+// entry.
 func (x *hashIndex) find(es []Entry, h uint64, key string, of func(*Entry) string) (first, second *Entry) {
 	if len(x.slots) == 0 {
 		return nil, nil
@@ -75,8 +75,8 @@ func (x *hashIndex) find(es []Entry, h uint64, key string, of func(*Entry) strin
 	return first, nil
 }
 
-// add adds entry i under key unless two entries have that key already. Two are enough to
-// be ambiguous; a third would only lengthen the chain.
+// add adds entry i under key unless two entries have that key: two are enough to be
+// ambiguous, a third would only lengthen the chain.
 func (x *hashIndex) add(es []Entry, i int, key string, of func(*Entry) string) {
 	h := hashKey(key)
 	if _, second := x.find(es, h, key, of); second == nil {
@@ -90,7 +90,7 @@ func byName(e *Entry) string   { return e.Name }
 func byListed(e *Entry) string { return e.Listed }
 func byNorm(e *Entry) string   { return names.NormalizeURI(names.NamespacedURI(e.Server, e.Name)) }
 
-// byFlat is the key without the server, which is the same for a whole table.
+// The server is the same for a whole table and is not part of the key.
 func byFlat(e *Entry) string {
 	rest := e.Flat[len(e.Server)+1:]
 	if rest != "" && rest[0] == '_' {
@@ -99,7 +99,6 @@ func byFlat(e *Entry) string {
 	return rest
 }
 
-// byPlain is byFlat without the suffix.
 func byPlain(e *Entry) string {
 	rest := byFlat(e)
 	return rest[:len(rest)-int(e.suffixLen)]

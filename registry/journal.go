@@ -20,10 +20,10 @@ const (
 	maxNotifications  = 500
 	maxBody           = 64 << 10
 	maxBodies         = 8 << 20
-	maxField          = 1 << 10 // bytes of a name or similar field
+	maxField          = 1 << 10 // bytes of a name or similar
 )
 
-// JournalStats describes the records that a journal holds and has dropped.
+// JournalStats describes the records of a journal.
 type JournalStats = cache.Stats
 
 // Values of LogRecord.Source.
@@ -31,10 +31,10 @@ const (
 	SourceStderr  = "stderr"  // a line of a process's stderr
 	SourceMessage = "message" // a server's notifications/message
 	SourceGoblin  = "goblin"
-	SourceEvent   = "event" // a change of the catalog or the cache, written by the registry
+	SourceEvent   = "event" // a change of the catalog or the cache
 )
 
-// LogRecord is a log line. Callers must redact secrets before appending it.
+// LogRecord is a log line. Callers must redact secrets first.
 type LogRecord struct {
 	Seq     uint64 // set by Append
 	Time    time.Time
@@ -55,8 +55,8 @@ type LogJournal struct {
 	feed  *feed
 }
 
-// Append adds a record and returns its number. The cost does not depend on the size of
-// the journal. It allocates only while the journal grows, and for texts over the limit.
+// Append adds a record and returns its number, in O(1). It allocates only while the
+// journal grows, and for texts over the limit.
 func (j *LogJournal) Append(rec LogRecord) uint64 {
 	rec.Text = cutString(rec.Text, maxLogText)
 	rec.Server, rec.Session = cutString(rec.Server, maxField), cutString(rec.Session, maxField)
@@ -79,8 +79,8 @@ func (j *LogJournal) subtractLocked(rec *LogRecord) int {
 	return len(rec.Text)
 }
 
-// Window copies at most n records (all if n < 0), starting at number from. If that record
-// was evicted, the copy starts with the oldest one left.
+// Window copies at most n records (all if n < 0), starting at number from or, if that was
+// evicted, at the oldest one left.
 func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -89,7 +89,7 @@ func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	return out
 }
 
-// Stats returns which records the journal holds.
+// Stats returns the range and the losses of records.
 func (j *LogJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,18 +114,18 @@ const (
 	StatusCancelled = "cancelled"
 	// StatusLeft marks a request whose client disconnected before the answer.
 	StatusLeft = "client left"
-	// StatusInFlight marks an unanswered request. The journal never contains it.
+	// StatusInFlight marks an unanswered request, which journals never contain.
 	StatusInFlight = "running"
 )
 
 // TrafficRecord is a request with its answer, or one or more equal notifications. Callers
-// must redact secrets before appending it.
+// must redact secrets first.
 type TrafficRecord struct {
 	Seq       uint64 // set by Append
 	Time      time.Time
 	Session   string // "" for no session, or for several (see Receivers)
 	Client    string
-	Receivers int // number of sessions that a notification was sent to
+	Receivers int // sessions that a notification was sent to
 	Direction Direction
 	Server    string
 	Method    string
@@ -141,8 +141,7 @@ type TrafficRecord struct {
 	// Request and Response are cut at 64 KiB each. Append copies them. Window omits them;
 	// Record returns them unless they were evicted.
 	Request, Response []byte
-	// Wire is the exchange on the wire, built with [AppendWire]. It is stored like
-	// Request.
+	// Wire is the exchange on the wire, built with [AppendWire] and stored like Request.
 	Wire []byte
 	// RequestSize and ResponseSize are the lengths before the cut, in bytes.
 	RequestSize, ResponseSize int
@@ -167,21 +166,21 @@ type trafficEntry struct {
 	*recordOrigin
 	name                string
 	seq                 uint64
-	at                  int64 // nanoseconds since 1970; 0 for a record without time
+	at                  int64 // nanoseconds since 1970, or 0
 	duration            time.Duration
 	size                int64
 	reqSize, respSize   int
 	code                int
 	userWait            time.Duration
 	receivers           int32
-	count               int32 // number of equal notifications in the record
+	count               int32 // equal notifications in the record
 	direction           Direction
 	userAsked           bool
 	first               uint64 // sequence number of the first one
 	last                int64  // time of the last one
 	contentHash         uint64 // hash of the fields that are equal
 	bodies              *bodyPage
-	pageUses            uint64 // bodies.uses when stored; the bodies are evicted if it is higher now
+	pageUses            uint64 // bodies.uses when stored; a higher value now means eviction
 	offset              int32  // in the page
 	req, resp, wireSize int32
 }
@@ -230,22 +229,21 @@ func (o *originTable) internSlow(v recordOrigin) *recordOrigin {
 }
 
 // TrafficJournal keeps 5,000 requests, 500 notifications, and 8 MiB of bodies. When one
-// of these is full, the server with the most records loses its oldest one, as in a
-// [LogJournal]. Equal notifications share one record, which has the number of the last
-// one.
+// of these is full, the server with the most records loses its oldest one. Equal
+// notifications share one record, which has the number of the last one.
 type TrafficJournal struct {
 	mu            sync.Mutex
 	ring          cache.Ring[trafficEntry] // of requests
 	notifications notificationLog
 	origins       originTable
 	bodies        bodyPages
-	requests      uint64 // requests ever appended
+	requests      uint64 // ever appended
 	feed          *feed
-	latencies     *ServerLatency // of answering servers
+	latencies     *ServerLatency
 }
 
-// Append adds a record, copies its bodies and returns its number. It is O(1) and
-// allocates only while the journal grows, and for origins that are not in the table.
+// Append adds a record, copies its bodies and returns its number, in O(1). It allocates
+// only while the journal grows, and for new origins.
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	req, resp := rec.Request[:min(len(rec.Request), maxBody)], rec.Response[:min(len(rec.Response), maxBody)]
 	how := rec.Wire[:min(len(rec.Wire), MaxWire)]
@@ -285,8 +283,8 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	return next.seq
 }
 
-// Bodies are stored in pages of one server each, so that the server with the most pages
-// can lose its oldest one.
+// Bodies are stored in pages of one owner each, so that the one with the most pages can
+// lose its oldest.
 const (
 	pageSize = 2*maxBody + MaxWire // fits the bodies of any record
 	maxPages = maxBodies / pageSize
@@ -295,7 +293,7 @@ const (
 type bodyPage struct {
 	text        []byte
 	startNumber uint64 // number of pages started before, plus one
-	uses        uint64 // number of times the page was started
+	uses        uint64 // times the page was started
 	lastRecord  uint64 // number of the last record with bodies in it
 }
 
@@ -308,7 +306,7 @@ type bodyPages struct {
 	last    *bodyPage                 // their page
 }
 
-// pageOwner identifies the owner of pages: the requests or the notifications of a server.
+// pageOwner is the requests or the notifications of a server.
 type pageOwner struct {
 	server        string
 	notifications bool
@@ -380,8 +378,8 @@ func (s *trafficEntry) copyBody(from, n int32) []byte {
 	return bytes.Clone(s.bodies.text[from : from+n])
 }
 
-// Window copies at most n records (all if n < 0) without bodies, starting at number from.
-// If that record was evicted, the copy starts with the oldest one left.
+// Window copies at most n records (all if n < 0) without bodies, starting at number from
+// or, if that was evicted, at the oldest one left.
 func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -429,7 +427,7 @@ func (j *TrafficJournal) Requests() uint64 {
 	return j.requests
 }
 
-// Stats returns which records the journal holds.
+// Stats returns the range and the losses of records.
 func (j *TrafficJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()

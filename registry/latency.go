@@ -12,7 +12,7 @@ const latencyWindow = 32
 type ServerLatency struct {
 	mu      sync.Mutex
 	servers map[string]*lastAnswers
-	last    *lastAnswers // of the last server that answered, or nil
+	last    *lastAnswers
 }
 
 type lastAnswers struct {
@@ -21,7 +21,7 @@ type lastAnswers struct {
 	n      int
 }
 
-// Add records the duration of an answer. It ignores untracked servers.
+// Add records the duration of an answer of a tracked server.
 func (l *ServerLatency) Add(server string, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

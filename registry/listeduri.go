@@ -71,8 +71,8 @@ func newLinkCache(server string) *cache.LinkCache {
 	})
 }
 
-// RecordLink stores an unlisted URI that the server itself returned, in a result,
-// contents or an update. The URI becomes readable. Each server has an LRU of such links.
+// RecordLink makes an unlisted URI readable that the server itself returned, in a result,
+// contents or an update. Each server has an LRU of such links.
 func (r *Registry) RecordLink(server, original string) {
 	t := r.Load().table(server)
 	if t == nil || t.rule == nil || t.runs[Resource].name(hashKey(original), original) != nil {

@@ -28,8 +28,7 @@ type LocalTool struct {
 	// report progress with [Progress].
 	Call func(ctx context.Context, args []byte) (result []byte, err error)
 	// MakesRequests reports whether Call makes requests in the name of the calling
-	// client, with the ctx that Call receives. Such a tool cannot be called by another
-	// such tool.
+	// client, with the ctx that it receives. Another such tool cannot call it.
 	MakesRequests bool
 	// ForwardsCall replaces Call: a call of this tool becomes a call of the tool in its
 	// arguments `name` and `arguments`.
@@ -140,8 +139,8 @@ func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapsho
 	return nil
 }
 
-// buildLocal builds a run whose entries keep their names, except for too long tool names.
-// Unlike server lists, one invalid entry rejects the list.
+// buildLocal keeps names, except for too long ones of tools. Unlike in server lists, one
+// invalid entry rejects the list.
 func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	ps := &listProblems{kind: kind, server: Local}
 	drafts := parse(kind, items, o.MaxEntries, false, ps)
@@ -176,8 +175,8 @@ func ownToolName(name string, most int) string {
 	return name[:most-names.SuffixLen] + short
 }
 
-// ServersResource returns goblin://servers, the state of every server as JSON. Callers
-// add it with [Registry.AddResource].
+// ServersResource returns goblin://servers, the state of every server as JSON, for
+// [Registry.AddResource].
 func ServersResource(r *Registry) LocalResource {
 	return LocalResource{
 		URI:         "goblin://servers",

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MIMEFilter returns a function that reports whether an entry's MIME type matches the
-// pattern. It is nil for an empty pattern. Invalid patterns return [ErrBadMIME].
+// MIMEFilter returns a function that matches an entry's MIME type with a pattern. It is
+// nil for an empty pattern. Invalid patterns return [ErrBadMIME].
 func MIMEFilter(pattern string) (func(*Entry) bool, error) {
 	fits, err := matchMIME(pattern)
 	if fits == nil {
@@ -17,15 +17,14 @@ func MIMEFilter(pattern string) (func(*Entry) bool, error) {
 	return func(e *Entry) bool { return fits(e.MIME) }, nil
 }
 
-// ErrBadMIME is the error for a MIME pattern that is not a glob or is too long.
+// ErrBadMIME reports a MIME pattern that is not a glob or is too long.
 var ErrBadMIME = errors.New("bad MIME type pattern")
 
 // maxMIME is the maximum length of a MIME type or pattern, in bytes. Matching takes time
 // proportional to the product of both.
 const maxMIME = 256
 
-// matchMIME returns a function that matches MIME types, or nil for an empty pattern. A
-// pattern is a case-insensitive glob. It ignores parameters unless it contains some.
+// A pattern is a case-insensitive glob. It ignores parameters unless it contains some.
 func matchMIME(pattern string) (func(mime string) bool, error) {
 	if pattern == "" {
 		return nil, nil

@@ -9,10 +9,9 @@ import (
 )
 
 // InNamespace returns the catalog with resources, templates and links to them listed in a
-// namespace, flat or not. It returns s if s already uses that namespace.
-//
-// before is an earlier result for the same namespace, or nil; unchanged lists are shared
-// with it. Only definitions of tools with links to resources are copied.
+// namespace, flat or not. It returns s if s already uses that namespace. before is an
+// earlier result for the same namespace, or nil; unchanged lists are shared with it. Only
+// definitions of tools with links to resources are copied.
 func (s *Snapshot) InNamespace(flat bool, before *Snapshot) *Snapshot {
 	if s.flat == flat {
 		return s
@@ -36,10 +35,10 @@ func (s *Snapshot) InNamespace(flat bool, before *Snapshot) *Snapshot {
 // UsesFlatIDs reports whether resources are listed by flat ids.
 func (s *Snapshot) UsesFlatIDs() bool { return s.flat }
 
-// translate returns table t in the namespace of s. was is the previous result, or nil.
+// was is the previous result, or nil.
 func (s *Snapshot) translate(t, was *table) *table {
 	switch {
-	case t.rule == nil: // Goblin's own are the same in all namespaces
+	case t.rule == nil: // same in all namespaces
 		return t
 	case was != nil && was.original == t:
 		return was
@@ -83,9 +82,8 @@ func (r *run) hasForeignLinks() bool {
 	return false
 }
 
-// translate returns a run of resources or templates in another namespace: the same
-// entries with other names, possibly reordered. It returns false if two names would
-// collide.
+// translate returns a run of resources or templates in another namespace, possibly
+// reordered. It returns false if two names would collide.
 func (r *run) translate(flat bool) (_ *run, ok bool) {
 	if r == nil {
 		return nil, true
@@ -99,7 +97,7 @@ func (r *run) translate(flat bool) (_ *run, ok bool) {
 	next := *r
 	next.whole, next.part, next.rendering, next.legacy = r, order, rendering{}, nil
 	next.entries = make([]Entry, len(order))
-	places := make([]int32, len(order)) // new positions, by old position
+	places := make([]int32, len(order)) // by old position
 	for to, from := range order {
 		if to > 0 && listed[from] == listed[order[to-1]] {
 			return nil, false

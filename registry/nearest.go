@@ -2,11 +2,11 @@ package registry
 
 import "goblin/registry/suggest"
 
-const maxCompared = 5000 // limit of names compared with a wrong name
+const maxCompared = 5000
 
 // Nearest returns up to three listed names most similar to a wrong one, best first. A
-// non-empty owner restricts the search to that server. It compares likely and the first
-// 5,000 entries.
+// non-empty owner restricts it to that server. It compares likely and the first 5,000
+// entries.
 func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []string {
 	f := suggest.New(name)
 	try := func(e *Entry) {

@@ -6,12 +6,12 @@ import (
 )
 
 // notificationLog holds the last notifications by sequence number. Equal ones share a
-// record. Adding one scans all of the at most [maxNotifications] records.
+// record. Adding one scans all records, at most [maxNotifications].
 type notificationLog struct {
 	seed          maphash.Seed
 	all           []*trafficEntry
-	countByServer map[string]int // records of each server
-	dropped       uint64         // evicted notifications
+	countByServer map[string]int
+	dropped       uint64 // evicted notifications
 }
 
 func (n *notificationLog) put(next trafficEntry, params []byte) *trafficEntry {

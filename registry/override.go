@@ -98,8 +98,7 @@ func resolveRenames(drafts []draft, ps *listProblems) {
 	}
 }
 
-// ByClientName finds a server's visible tool or prompt by its name for clients, or
-// returns nil.
+// ByClientName returns a server's visible tool or prompt by its name for clients, or nil.
 func (s *Snapshot) ByClientName(server string, k Kind, given string) *Entry {
 	if t := s.table(server); t != nil && !t.hidden {
 		return t.runs[k].byClientName(hashKey(given), given)
@@ -108,8 +107,7 @@ func (s *Snapshot) ByClientName(server string, k Kind, given string) *Entry {
 }
 
 // ShownList returns a list of the whole catalog as this catalog shows it. other reports
-// whether overrides of a visibility changed its texts; other names or missing entries do
-// not count.
+// whether overrides changed its texts; other names or missing entries do not count.
 func (s *Snapshot) ShownList(p Part) (shown Part, other bool) {
 	if t := s.table(p.Server()); t != nil && t.runs[p.kind] != nil && t.overridden[p.kind] {
 		return Part{p.kind, t.runs[p.kind]}, true

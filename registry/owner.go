@@ -15,7 +15,7 @@ const (
 // A name with the prefix of a configured server belongs to that server and never reaches
 // another one. This holds even if the server is down or disabled, or the tool is
 // unapproved or not listed. The longest prefix wins. Other names are found only in the
-// table of listed names, where names are unique (see [names.Rule]).
+// table of listed names, which are unique (see [names.Rule]).
 
 // owner returns the server whose prefix a tool or prompt name has, or nil. named reports
 // whether the prefix is "server/"; then rest follows it.

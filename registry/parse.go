@@ -32,17 +32,17 @@ type draft struct {
 	links        []definitionLink // of tools: links to resources
 	tpl          *names.Template  // of templates
 	order        int              // index in the list as received
-	suffixed     bool             // the listed name has a suffix
-	ownsFullName bool             // of tools: first claim to the full name on its server
-	suffixLen    uint8            // bytes of the suffix of the flat id
+	suffixed     bool
+	ownsFullName bool  // of tools: first claim to the full name on its server
+	suffixLen    uint8 // bytes of the suffix of the flat id
 	override     *definition.AppliedOverride
-	raw          []byte              // the item as received
-	repaired     *repairedDefinition // nil if not repaired
+	raw          []byte // the item as received
+	repaired     *repairedDefinition
 }
 
 type repairedDefinition struct {
-	changes []string // described in words
-	legacy  []byte   // definition for clients up to 2025-11-25; nil if the same
+	changes []string
+	legacy  []byte // definition for clients up to 2025-11-25; nil if the same
 }
 
 type definitionLink struct {
@@ -68,7 +68,7 @@ func (p *listProblems) add(level slog.Level, name, text string) {
 
 func (p *listProblems) dropped(i int, name string, why any) {
 	text := fmt.Sprintf("dropped: %v", why)
-	if name == "" { // an index would change the text when other entries change
+	if name == "" { // an index would change with other entries
 		text = fmt.Sprintf("entry %d %s", i, text)
 	}
 	p.add(slog.LevelWarn, name, text)
@@ -101,7 +101,6 @@ func clip(s string) string {
 	return cutString(s, maxField) + "…"
 }
 
-// definitions are the relevant members of each kind.
 var definitions = [Kinds]*rawjson.KeyTree{rawjson.Tool, rawjson.Prompt, rawjson.Resource, rawjson.Template, rawjson.Skill}
 
 func nameMember(k Kind) string {
@@ -121,7 +120,7 @@ func (k Kind) maxNameLen() int {
 	return MaxURI
 }
 
-// parse drops invalid entries of a received list. The result is sorted by name.
+// parse drops invalid entries. The result is sorted by name.
 func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *listProblems) []draft {
 	if kind == Template {
 		limit = min(limit, maxTemplates)
@@ -179,8 +178,8 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	if d.key = rawjson.Get(d.item, key); d.key == nil {
 		return d, fmt.Errorf("no %q", key)
 	}
-	// With duplicate keys, another reader may see another name: that of another server's
-	// entry or another resource.
+	// With duplicate keys, another reader may see another server's entry or another
+	// resource.
 	err := definitions[kind].Check(d.item)
 	if err != nil {
 		return d, err

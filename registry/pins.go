@@ -10,12 +10,12 @@ import (
 	"goblin/registry/names"
 )
 
-// UnapprovedTool is an unapproved tool: changed, or newly added by a known server.
+// UnapprovedTool is a tool that changed, or that a known server added.
 type UnapprovedTool struct {
 	Server string `json:"serverId"`
-	Name   string `json:"name"`     // its server's name for it
-	New    bool   `json:"new"`      // no tool of this name was approved
-	Hidden bool   `json:"withheld"` // hidden from clients until approved
+	Name   string `json:"name"` // its server's name for it
+	New    bool   `json:"new"`  // no tool of this name was approved
+	Hidden bool   `json:"withheld"`
 	// Approved and Offered are the definitions as compact JSON with sorted keys. Approved
 	// is nil for a new tool and if it was too large to store.
 	Approved json.RawMessage `json:"approved,omitempty"`
@@ -55,7 +55,7 @@ func (r *Registry) SetUnapproved(server string, tools []UnapprovedTool) {
 	}
 }
 
-// UnapprovedTools returns the unapproved tools of a server by name; for "", those of all
+// UnapprovedTools returns the unapproved tools of a server by name; for "", of all
 // servers in the config's order.
 func (r *Registry) UnapprovedTools(server string) []UnapprovedTool {
 	if server != "" {

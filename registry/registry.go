@@ -30,11 +30,10 @@ type Options struct {
 	PageSize   int  // entries per page, default 1000
 	MaxEntries int  // per server and kind, default 1,000,000
 	// Repair changes definitions that client SDKs refuse, see [goblin/registry/repair].
-	// Otherwise they are listed unchanged.
 	Repair bool
 	Now    func() time.Time // default time.Now
 	// Redact is applied to the registry's own log records, which quote names and errors
-	// of servers. Nil changes nothing.
+	// of servers. It may be nil.
 	Redact func(string) string
 }
 
@@ -44,9 +43,9 @@ type Registry struct {
 	snap atomic.Pointer[Snapshot]
 	feed feed
 
-	mu    sync.Mutex              // held while building the next snapshot
+	mu    sync.Mutex              // held while building a snapshot
 	rules map[string]*listingRule // of the configured servers
-	order []string                // their names, in the order of States
+	order []string                // in the order of States
 
 	notice        atomic.Pointer[string]
 	mistakes      atomic.Pointer[[]Mistake]
@@ -233,7 +232,7 @@ func (r *Registry) SetApprovedList(server string, kind Kind, items [][]byte, adm
 			}
 			return ps.all()
 		}
-		// The inputs of names changed meanwhile, which is rare.
+		// Rarely, the inputs of names changed meanwhile.
 	}
 }
 
@@ -345,9 +344,9 @@ func (t *table) visibleLists() (kinds Changes) {
 	return kinds
 }
 
-// SetVisible sets whether a server's entries are listed. The server's names stay reserved
-// while it is hidden. Hiding also removes its cached contents, except for results of
-// tools. Servers are initially visible.
+// SetVisible sets whether a server's entries are listed; initially they are. The names of
+// a hidden server stay reserved. Hiding also removes its cached contents, except for
+// results of tools.
 func (r *Registry) SetVisible(server string, visible bool) {
 	lists, ok := r.changeTable(server, func(t *table) { t.hidden = !visible })
 	if !ok {

@@ -2,10 +2,10 @@ package registry
 
 import "sync"
 
-// ChangedText introduces the description of repaired definitions.
+// ChangedText introduces repairs of a definition.
 const ChangedText = "changed to satisfy clients"
 
-// Repairs describes how a server's last lists differ from the lists that it sent. Callers
+// Repairs describes how a server's last lists differ from those that it sent. Callers
 // must not modify it.
 type Repairs struct {
 	Changed int // definitions that client SDKs would refuse
@@ -36,7 +36,6 @@ type repairTable struct {
 	rows map[string]*[Kinds]Repairs
 }
 
-// set returns whether the server's counts changed.
 func (t *repairTable) set(server string, k Kind, r Repairs) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

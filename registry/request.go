@@ -7,8 +7,8 @@ import (
 
 // Request is the request that a local handler works on.
 type Request interface {
-	// Progress reports progress to the client. total is 0 if unknown, message a line for
-	// users or "". It does not block.
+	// Progress reports progress to the client without blocking. total is 0 if unknown,
+	// message a line for users or "".
 	Progress(done, total float64, message string)
 	// UserWait returns the time the request has waited for the user, which does not count
 	// as work.
@@ -36,7 +36,7 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	}
 }
 
-// Client returns the client identity of the request in ctx, or nil, see [Request].
+// Client returns the [Request.Client] of the request in ctx, or nil.
 func Client(ctx context.Context) any {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
 		return r.Client()
@@ -44,8 +44,8 @@ func Client(ctx context.Context) any {
 	return nil
 }
 
-// ViewFor returns the catalog that the client of the request in ctx sees, or the whole
-// catalog without a request.
+// ViewFor returns the catalog for the client of the request in ctx, or the whole catalog
+// without a request.
 func (r *Registry) ViewFor(ctx context.Context) *Snapshot {
 	if q, ok := ctx.Value(requestKey{}).(Request); ok {
 		return q.Catalog()

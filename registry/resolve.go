@@ -22,7 +22,7 @@ type resolution struct {
 	kind    Kind
 	name    string // as requested
 	targets []Target
-	single  Target // targets[0], without an allocation
+	single  Target // targets[0]; saves an allocation
 	n       int
 	budget  names.MatchBudget // for templates
 }
@@ -47,8 +47,7 @@ func (h *resolution) entry(e *Entry) {
 	}
 }
 
-// result returns the target if there is exactly one, and an error for several. ok is
-// false if there is none.
+// result returns an error for several targets. ok is false if there is none.
 func (h *resolution) result() (t Target, ok bool, err error) {
 	switch h.n {
 	case 0:
@@ -65,8 +64,8 @@ func (h *resolution) result() (t Target, ok bool, err error) {
 	return Target{}, true, e
 }
 
-// resultAfterMatch is result after matching templates. It returns an error if the budget
-// is spent, because another template might match.
+// resultAfterMatch returns an error if the budget is spent, because another template
+// might match.
 func (h *resolution) resultAfterMatch() (t Target, ok bool, err error) {
 	if h.budget.IsSpent() {
 		return Target{}, true, &NotFoundError{Kind: h.kind, Name: h.name, Reason: ReasonTemplates}
@@ -90,8 +89,8 @@ func (t *Target) uniqueName() string {
 	return t.Listed
 }
 
-// LookupListed finds the entry of a server that is listed under exactly this name. It
-// uses only a few table lookups.
+// LookupListed finds the entry of a server that is listed under exactly this name, with a
+// few table lookups.
 func (s *Snapshot) LookupListed(k Kind, name string) (Target, bool) {
 	h := resolution{s: s, kind: k, name: name}
 	switch k {
@@ -173,8 +172,7 @@ func (s *Snapshot) ResolveTool(name string) (Target, error) {
 	return s.resolveOwned(&h, t)
 }
 
-// resolveOwned returns the target or the error for a tool or prompt name with the prefix
-// of owner.
+// owner is the server whose prefix the name has, or nil.
 func (s *Snapshot) resolveOwned(h *resolution, owner *table) (Target, error) {
 	if t, ok, err := h.result(); ok {
 		return t, err
@@ -282,8 +280,8 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 	return Target{}, s.UnknownResource(uri)
 }
 
-// UnknownResource returns the error of [Snapshot.ResolveResource] for an unknown URI.
-// Callers use it to hide a resource from a client.
+// UnknownResource returns the error of [Snapshot.ResolveResource] for an unknown URI, to
+// hide a resource from a client.
 func (s *Snapshot) UnknownResource(uri string) error {
 	t, server, rest, ours, _ := s.located(uri)
 	if t != nil {
@@ -340,8 +338,8 @@ func (s *Snapshot) resolveUnlisted(t *table, uri string, template *Entry) Target
 	return Target{Server: t.name, Name: uri, Listed: s.listedURI(t, uri), Template: template}
 }
 
-// inServerOrBare is inServer for a URI that may also be the server's own as a whole. The
-// URI below the server's name takes precedence.
+// inServerOrBare is inServer for a URI that may also be the server's own as a whole,
+// which has lower precedence.
 func (s *Snapshot) inServerOrBare(t *table, uri, rest string, hash uint64) (Target, error) {
 	if run := t.runs[Resource]; run.name(hashKey(rest), rest) == nil {
 		if e := run.name(hash, uri); e != nil {

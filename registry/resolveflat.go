@@ -61,7 +61,7 @@ func (s *Snapshot) flatExpansions(h *resolution, key string, owner *table) {
 		seen := map[string]bool{}
 		run.flats.Parse(rest, &h.budget, func(i, ways int, uri string) bool {
 			e := &run.entries[run.order[i]]
-			if ways > 1 { // twice, to make it ambiguous
+			if ways > 1 { // twice, so it is ambiguous
 				h.entry(e)
 				h.entry(e)
 				return true

@@ -27,8 +27,8 @@ func (r *Registry) Retain(server string, keep func(kind Kind, name string) bool)
 	}
 }
 
-// receivedOrder yields the entries of templates in the order in which they were received,
-// others sorted by Listed.
+// receivedOrder yields templates in the order in which they were received, others sorted
+// by Listed.
 func (r *run) receivedOrder() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for i := range r.len() {

@@ -27,7 +27,7 @@ type run struct {
 	byName   hashIndex
 	byListed hashIndex // of tools; for other kinds derived from the name
 	byFull   hashIndex // of suffixed tools: the full name
-	byTail   hashIndex // of tools: their short suffixes, used or not
+	byTail   hashIndex // of tools: short suffixes, used or not
 	byFlat   hashIndex // of resources: flat ids with suffixes
 	byPlain  hashIndex // of resources: plain flat ids of suffixed entries
 	byNorm   hashIndex // of resources, templates and skills: differing alias keys
@@ -41,7 +41,7 @@ type run struct {
 
 type rendering struct {
 	arena []byte
-	offs  []uint32 // start of each entry, then the end plus a comma
+	offs  []uint32 // starts, then the end plus a comma
 }
 
 func (r *rendering) add(i int, item []byte, edits ...rawjson.Edit) []byte {
@@ -60,16 +60,15 @@ type buildOptions struct {
 	rule  *listingRule
 	flat  bool // list flat ids
 	limit int
-	// repair changes definitions that client SDKs refuse.
+	// changes definitions that client SDKs refuse
 	repair bool
-	own    func(tool string) bool    // reports whether a name is Goblin's own
+	own    func(tool string) bool    // whether a name is Goblin's own
 	admit  func([]Definition) []bool // nil admits all
 	// linkedURI returns the listed form of a URI in a tool's definition.
 	linkedURI func(uri string) string
 }
 
-// build makes a run of a received list. Its cost grows with the list, so call it without
-// locks.
+// The cost of build grows with the list, so call it without locks.
 func build(c buildOptions, items [][]byte) (*run, *listProblems) {
 	ps := &listProblems{kind: c.kind, server: c.rule.Server}
 	drafts := filterDrafts(parse(c.kind, items, c.limit, c.repair, ps), c.admit)
@@ -179,8 +178,8 @@ func nameTools(c buildOptions, drafts []draft, ps *listProblems) []draft {
 	return dropEqual(drafts, ps)
 }
 
-// sortListed puts unsuffixed names before equal suffixed ones. Only a server that
-// computes suffixes can cause these.
+// sortListed puts unsuffixed names before equal suffixed ones, which only a server that
+// computes suffixes can cause.
 func sortListed(drafts []draft) {
 	slices.SortFunc(drafts, func(a, b draft) int {
 		if c := strings.Compare(a.listed, b.listed); c != 0 || a.suffixed == b.suffixed {
@@ -254,8 +253,8 @@ func flatIDs(u *listingRule, drafts []draft, ps *listProblems) {
 	}
 }
 
-// renameEdits returns the edits that give a definition its listed name and its links
-// their listed URIs. It overwrites edits.
+// renameEdits gives a definition its listed name and its links their listed URIs. It
+// overwrites edits.
 func (r *run) renameEdits(c buildOptions, item, key, listed []byte, links []definitionLink, edits []rawjson.Edit) []rawjson.Edit {
 	edits = append(edits[:0], rawjson.ReplaceEdit(item, key, listed))
 	edits = r.appendLinkEdits(c, item, links, edits)
@@ -312,8 +311,8 @@ func (r *run) render(c buildOptions, drafts []draft) {
 	}
 }
 
-// renderLegacy adds entry i to the rendering for legacy clients. The rendering starts
-// with the first entry that differs for them.
+// renderLegacy adds entry i to the rendering for legacy clients, which starts with the
+// first entry that differs.
 func (r *run) renderLegacy(c buildOptions, i int, d *draft, listed []byte) {
 	differs := d.repaired != nil && d.repaired.legacy != nil
 	if r.legacy == nil {
@@ -332,7 +331,7 @@ func (r *run) renderLegacy(c buildOptions, i int, d *draft, listed []byte) {
 	d.repaired.legacy = r.legacy.add(i, item, edits...)
 }
 
-// describe sets the display fields from the definition. types interns MIME types.
+// describe sets the display fields. types interns MIME types.
 func (e *Entry) describe(types map[string]string) {
 	key := nameMember(e.Kind)
 	var hint string
@@ -373,7 +372,6 @@ func (e *Entry) describe(types map[string]string) {
 	}
 }
 
-// useArena points Listed, and an equal Name, to the text in the arena.
 func (e *Entry) useArena(listed string) {
 	if listed != e.Listed {
 		return
@@ -482,7 +480,6 @@ func (r *run) name(h uint64, name string) *Entry {
 	return e
 }
 
-// byClientName is name for the name that clients use.
 func (r *run) byClientName(h uint64, given string) *Entry {
 	if r == nil {
 		return nil

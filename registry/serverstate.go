@@ -36,22 +36,22 @@ type ServerState struct {
 	ServerVersion   string // serverInfo.version
 	Capabilities    []byte // raw JSON object as the server declared it
 	Instructions    string
-	Counts          [Kinds]int // entries in the last known lists; set by the registry
+	Counts          [Kinds]int // in the last known lists; set by the registry
 	Repairs         Repairs    // of the last known lists; set by the registry
 	Listed          bool       // all lists were fetched at least once
 	Stale           bool       // lists are older than the connection
-	CachedAt        time.Time  // time of lists from an earlier process; else zero
-	KeepAwakeReason string     // why the server stays up although it is unused
+	CachedAt        time.Time  // of lists from an earlier process
+	KeepAwakeReason string     // why an unused server stays up
 	Restarts        int
 	LastError       string
-	Attempts        int           // failed connection attempts since it was last connected
-	NextAttempt     time.Time     // time of the next attempt while disconnected
+	Attempts        int           // failed ones since it was last connected
+	NextAttempt     time.Time     // while disconnected
 	Since           time.Time     // of State; set by the registry if zero
-	Latency         time.Duration // median of the last answers, see [Registry.RecordLatency]; settable before
+	Latency         time.Duration // see [Registry.RecordLatency]; settable before
 	PID             int           // of the process, or 0
 	Projects        []Project     // with a process of this server; by folder
-	CanLogIn        bool          // a user can log in
-	Login           *Account      // nil if not logged in
+	CanLogIn        bool
+	Login           *Account // nil if not logged in
 }
 
 // Project is the process of a server for one project.
@@ -60,13 +60,13 @@ type Project struct {
 	PID    int    `json:"pid,omitempty"` // 0 if not running or remote
 }
 
-// stateTable holds server states. They are not in snapshots because they change often.
+// States are not in snapshots because they change often.
 type stateTable struct {
 	mu   sync.RWMutex
 	rows map[string]ServerState
 }
 
-// update stores a state. It returns the previous state and whether it changed.
+// update returns the previous state and whether it changed.
 func (t *stateTable) update(server string, s ServerState, now func() time.Time) (before ServerState, changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +104,7 @@ func (t *stateTable) get(server string) (ServerState, bool) {
 	return s, ok
 }
 
-// SetState replaces a server's state. It builds no snapshot, with one exception: entering
+// SetState replaces a server's state. It builds no snapshot, except that entering
 // [StateDisabled] drops the server's lists, learned links and cached contents. Leaving
 // [StateReady] for any state but idle marks cached contents as stale. Unknown servers are
 // ignored.
@@ -164,6 +164,6 @@ func (r *Registry) withTables(t *table, s ServerState) ServerState {
 }
 
 // RecordLatency records the duration of an answer. [ServerState.Latency] is the median of
-// the last 32. The traffic journal calls it for its requests, unless they waited for the
-// user.
+// the last 32. Requests in the traffic journal count by themselves, unless they waited
+// for the user.
 func (r *Registry) RecordLatency(server string, took time.Duration) { r.latencies.Add(server, took) }

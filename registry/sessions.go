@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// Session describes the session of a client or a UI. The gateway adds and removes
-// sessions. Strings are cut at 1 KiB.
+// Session describes a session of a client or a UI. Strings are cut at 1 KiB.
 type Session struct {
 	ID          string
-	Transport   string // "stdio", "socket", "http", "screen"
+	Transport   string // such as "stdio", "socket" or "http"
 	Client      string // clientInfo.name
 	ClientTitle string // clientInfo.title
 	Version     string // clientInfo.version
@@ -25,7 +24,7 @@ type Session struct {
 }
 
 // SilentAfter is the time without a stream or request after which an HTTP client counts
-// as silent. Clients may disconnect over HTTP without closing their session.
+// as silent. HTTP clients may disconnect without closing their session.
 const SilentAfter = 5 * time.Minute
 
 // SilentFor returns the idle time of a silent client, or 0.

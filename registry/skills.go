@@ -9,8 +9,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// skillFile is the end of each skill's URI (SEP-2640). The rest is the skill's folder,
-// which contains all its files.
+// skillFile is the end of each skill's URI (SEP-2640). The rest is the folder of all its
+// files.
 const skillFile = "/SKILL.md"
 
 // maxFolders is the maximum number of parent folders searched for a file's skill.

@@ -15,7 +15,7 @@ import (
 	"goblin/registry/names"
 )
 
-// ErrBadCursor is the error for a cursor that is not from a page of that kind.
+// ErrBadCursor reports a cursor that is not from a page of that kind.
 var ErrBadCursor = errors.New("bad cursor")
 
 // Snapshot is the catalog at one moment. It is immutable.
@@ -24,9 +24,9 @@ type Snapshot struct {
 	tables     []*table // Goblin's own, then the servers in the config's order
 	lists      [Kinds]mergedList
 	flat       bool
-	repair     bool // definitions that client SDKs refuse are changed
+	repair     bool
 	pageSize   int
-	own        []string // names of Goblin's tools, listed or not
+	own        []string
 	tools      map[string]*LocalTool
 	handlers   map[string]*LocalResource
 	pinned     *unapprovedTable // has its own lock
@@ -50,7 +50,7 @@ type table struct {
 	skills     bool             // serves skills, listed or not
 	overridden [Kinds]bool      // runs built from overrides of a visibility
 	links      *cache.LinkCache // has its own lock; nil for Goblin's own
-	whole      *table           // the full table; nil if this is the full one
+	whole      *table           // nil if this is the full one
 	original   *table           // in the registry's own namespace; nil if this is that table
 }
 
@@ -59,8 +59,8 @@ type directory struct {
 	byName map[string]int
 	byHead map[string][]int // by prefix of listed tool names
 	byTool map[string]int   // sanitized name: the first in the config
-	byFlat map[string][]int // collapsed name
-	// Bytes of the longest server name and of the longest prefix.
+	byFlat map[string][]int // by collapsed name
+	// Bytes of the longest server name and the longest prefix.
 	longest, longestHead int
 	most                 int // maximum bytes of a listed tool name
 	spellings            *names.RuleSet
@@ -202,7 +202,7 @@ func (s *Snapshot) AllFrom(k Kind, first int) iter.Seq[*Entry] {
 		first := max(first, 0)
 		for i := sort.Search(len(segments), func(i int) bool { return segments[i].end > first }); i < len(segments); i++ {
 			g := &segments[i]
-			begin := g.end - (g.to - g.from) // number of its first entry
+			begin := g.end - (g.to - g.from) // of its first entry
 			for j := g.from + max(0, first-begin); j < g.to; j++ {
 				if !yield(&g.run.entries[j]) {
 					return
@@ -261,7 +261,7 @@ type Page struct {
 	// Chunks are, concatenated, the content of the JSON array, including commas. They
 	// alias the snapshot and must not be modified.
 	Chunks [][]byte
-	Next   string // cursor of the next page; "" on the last
+	Next   string // of the next page; "" on the last
 }
 
 var comma = []byte{','}
@@ -295,7 +295,7 @@ func (s *Snapshot) page(k Kind, cursor string, legacy bool) (Page, error) {
 	var tip *Entry
 	for i := first; i <= last; i++ {
 		g := &m.segments[i]
-		begin := g.end - (g.to - g.from) // number of its first entry
+		begin := g.end - (g.to - g.from) // of its first entry
 		from, to := g.from+max(0, at-begin), g.from+min(end, g.end)-begin
 		if i > first {
 			p.Chunks = append(p.Chunks, comma)
@@ -323,7 +323,7 @@ func (m *mergedList) after(e *Entry) int {
 }
 
 // A cursor is base64url of: a byte for version and kind, the last entry's listed name, a
-// zero byte, its server, and a checksum against random input. It is not secret and not
+// zero byte, its server, and a checksum against random input. It is neither secret nor
 // authenticated.
 const cursorVersion = 0x10
 
@@ -354,9 +354,9 @@ func openCursor(k Kind, cursor string) (listed, server string, err error) {
 	return key[:at], key[at+1:], nil
 }
 
-// Part is the non-empty visible list of one server and kind. Parts compare with ==: they
-// are equal across snapshots as long as the list did not change. Callers with data per
-// list need to process only changed parts.
+// Part is the non-empty visible list of one server and kind. Parts are equal (==) across
+// snapshots as long as the list did not change, so callers with data per list need to
+// process only changed parts.
 type Part struct {
 	kind Kind
 	run  *run

@@ -15,10 +15,9 @@ const (
 	maxDeepURI = 8 << 10
 )
 
-// ParentURIs yields the URIs whose subscribers are notified of an update of uri, except
-// uri itself. These are its parents, nearest first, with and without the final slash
-// (spec: an update may name a sub-resource of the subscribed one). It yields at most 64
-// levels, and nothing for a URI over 8 KiB.
+// ParentURIs yields the parents of uri, nearest first, with and without the final slash.
+// Their subscribers are notified too (spec: an update may name a sub-resource of the
+// subscribed one). It yields at most 64 levels, and nothing for a URI over 8 KiB.
 func ParentURIs(uri string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if len(uri) > maxDeepURI {
@@ -37,8 +36,8 @@ func ParentURIs(uri string) iter.Seq[string] {
 	}
 }
 
-// markStaleLocked returns false if the invocation was stale for the same reason. Repeated
-// updates then do not copy it again.
+// markStaleLocked returns false if the invocation was stale for the same reason, so that
+// repeated updates do not copy it.
 func (n *content) markStaleLocked(reason string) bool {
 	if n.inv.Stale && n.inv.StaleReason == reason {
 		return false
@@ -137,8 +136,7 @@ func (c *Contents) removedSinceLocked(inv *Invocation) bool {
 	return t != nil && !t.isReachable(inv.Kind, inv.Name, &budget)
 }
 
-// isReachable reports whether an entry is listed or is a resource that can be read
-// unlisted. It may wrongly return false if the budget is spent.
+// isReachable may wrongly return false if the budget is spent.
 func (t *table) isReachable(kind Kind, name string, budget *names.MatchBudget) bool {
 	if t.runs[kind].name(hashKey(name), name) != nil {
 		return true
@@ -198,8 +196,8 @@ func (c *Contents) recordRemovals(server string, kind Kind, was, is *run, now ti
 	}
 }
 
-// removedEntries returns the hashes of the entries that were removed. complete is false
-// if [cache.LastSeen] cannot hold them all. Both lists are sorted by Listed.
+// removedEntries returns the hashes of the removed entries. complete is false if
+// [cache.LastSeen] cannot hold them all. Both lists are sorted by Listed.
 func removedEntries(kind Kind, was, is *run) (gone []uint64, complete bool) {
 	var entries []Entry
 	if is != nil {
@@ -232,7 +230,7 @@ func (r *Registry) markContentsUpdated(server, uri string, now time.Time) {
 type recentEvents struct {
 	removed cache.LastSeen // removed entries, by entryHash
 	updated cache.LastSeen // updated URIs and their parents, by hashKey
-	// lastRemoval is the time of the last removal from a list, by kind.
+	// time of the last removal, by kind
 	lastRemoval [Kinds]time.Time
 }
 

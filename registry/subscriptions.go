@@ -19,8 +19,7 @@ const (
 
 const maxHolders = 20
 
-// SubscriptionState describes a subscription, for UIs and metrics. The gateway owns the
-// subscription itself.
+// SubscriptionState describes a subscription of the gateway, for UIs and metrics.
 type SubscriptionState struct {
 	Server   string
 	URI      string // original
@@ -46,7 +45,7 @@ type subscriptionRow struct {
 type subscriptionTable struct {
 	mu   sync.Mutex
 	rows map[subscriptionKey]*subscriptionRow
-	// order has all rows sorted by server and URI. It is nil if outdated.
+	// order has all rows sorted by server and URI, or is nil if outdated.
 	order []*subscriptionRow
 }
 
@@ -151,8 +150,7 @@ func (t *subscriptionTable) touchLocked(server, uri string, now time.Time) *subs
 	return row
 }
 
-// pendingUpdates returns the number of updates to log for a row, or 0 if it is too early
-// to log them.
+// pendingUpdates returns 0 if it is too early to log.
 func (r *Registry) pendingUpdates(row *subscriptionRow, now time.Time) (updates uint64) {
 	row.pending++
 	if now.Sub(row.lastRecord) < updatePause {
@@ -180,8 +178,7 @@ func (r *Registry) Subscription(server, uri string) (SubscriptionState, bool) {
 	return SubscriptionState{}, false
 }
 
-// Subscriptions returns all rows, sorted by server and URI. It sorts again only after
-// rows were added or removed.
+// Subscriptions returns all rows, sorted by server and URI.
 func (r *Registry) Subscriptions() []SubscriptionState {
 	t := &r.subscriptions
 	t.mu.Lock()

@@ -30,14 +30,14 @@ const (
 	ReasonTemplates = "too many templates to match"
 )
 
-// NotFoundError is the error for an unknown name.
+// NotFoundError reports an unknown name.
 type NotFoundError struct {
 	Kind          Kind
 	Name          string // as requested, cut at the limit for names
-	Owner         string // server with the name's prefix, the only one that can have it; or ""
+	Owner         string // server with the name's prefix, or ""
 	Reason        string
 	Nearest       []string // similar listed names, best first
-	MissingReason string   // known reason for its absence; not set by the registry
+	MissingReason string   // not set by the registry
 }
 
 func (e *NotFoundError) Error() string {
@@ -51,7 +51,7 @@ func (e *NotFoundError) Error() string {
 	return text + suggest.DidYouMean(e.Nearest...)
 }
 
-// AmbiguousError is the error for a name with several matches.
+// AmbiguousError reports a name with several matches.
 type AmbiguousError struct {
 	Kind       Kind
 	Name       string   // as requested

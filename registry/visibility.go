@@ -13,8 +13,7 @@ import (
 type Visibility interface {
 	// Server reports whether clients see anything of a server, including [Local].
 	Server(name string) bool
-	// All reports whether clients see all entries of a kind. Then Has is not called for
-	// them.
+	// All reports whether clients see all entries of a kind. Then Has is not called.
 	All(server string, k Kind) bool
 	// Has reports whether clients see an entry, listed or not, by its server's own name.
 	Has(server string, k Kind, name string) bool
@@ -69,7 +68,7 @@ func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 	return &next
 }
 
-// narrowTable returns the visible part of a table. was is the previous result, or nil.
+// was is the previous result, or nil.
 func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 	if was != nil && was.whole == t {
 		return was
@@ -171,8 +170,8 @@ func (r *run) narrow(k Kind, c Visibility, over map[string]*definition.Override)
 	return n
 }
 
-// indexPart is index for a large part of a long resource list. It derives the indexes
-// from the whole list.
+// indexPart is index for a large part of a resource list. It derives the indexes from the
+// whole list.
 func (r *run) indexPart() {
 	places := slices.Repeat([]int32{-1}, len(r.whole.entries))
 	for to, from := range r.part {
@@ -210,7 +209,7 @@ func (r *run) applyOverrides(over map[string]*definition.Override) {
 		item := e.originalJSON()
 		d := draft{item: item}
 		if e.repaired != nil {
-			_ = d.repair(e.Kind) // never fails for resources and templates
+			_ = d.repair(e.Kind) // never fails for these kinds
 		}
 		json, applied := o.Resource(d.item)
 		e.json, e.respelled = rawjson.OneLine(rawjson.SetMember(json, nameMember(e.Kind), rawjson.Quote(e.Listed))), false
@@ -231,7 +230,7 @@ func (r *run) gatherJSON(from, to int, legacy bool) []byte {
 		if at > from {
 			out = append(out, ',')
 		}
-		if first < 0 || r.entries[at].respelled { // its definition differs from that in whole
+		if first < 0 || r.entries[at].respelled { // differs from the definition in whole
 			out = append(out, r.entries[at].definition(legacy)...)
 			at = next
 			continue
@@ -256,12 +255,12 @@ func (r *run) receivedPlaces(k Kind) []int {
 	return at
 }
 
-// draft recreates the inputs of the indexes that entries do not store.
+// draft recreates inputs of the indexes that entries do not store.
 func (r *run) draft(k Kind, i int, places []int) (d draft) {
 	e := &r.entries[i]
 	switch {
 	case k == Template:
-		d.tpl, _ = names.ParseTemplate(e.Name) // parsed before, so it is valid
+		d.tpl, _ = names.ParseTemplate(e.Name) // parsed before, so valid
 		d.order = places[i]
 	case k == Tool && len(r.byFull.slots) > 0:
 		full := byFull(e)

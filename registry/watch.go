@@ -10,7 +10,7 @@ import (
 // Changes is a set of changes.
 type Changes uint32
 
-// Values of [Changes]. The first five are the merged visible lists.
+// The first five are the merged visible lists.
 const (
 	Tools Changes = 1 << iota
 	Prompts
@@ -104,6 +104,5 @@ func (f *feed) publish(c Changes) {
 	}
 }
 
-// NotifyDisabled notifies watchers that clients see other lists although the catalog is
-// the same.
+// NotifyDisabled notifies watchers that clients see other lists of the same catalog.
 func (r *Registry) NotifyDisabled() { r.feed.publish(Tools | Prompts | Resources | Templates) }

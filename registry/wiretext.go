@@ -1,8 +1,3 @@
-// A wire text describes an exchange on the wire, in addition to its params and result. It
-// contains the ids on both sides and the HTTP headers. It is compact text without
-// pointers, since the traffic journal keeps thousands. Headers with secret names lose
-// their values here; callers must redact secret values elsewhere.
-
 package registry
 
 import (
@@ -18,12 +13,15 @@ const (
 	maxHeaderLine = 1 << 10
 )
 
-// WirePart is the role of a line in the text.
+// WirePart is the role of a line in a wire text. A wire text describes an exchange on the
+// wire, in addition to its params and result: the ids on both sides and the HTTP headers.
+// It is compact text without pointers, since the traffic journal keeps thousands. Headers
+// with secret names lose their values here; callers must redact secret values elsewhere.
 type WirePart byte
 
 // Values of [WirePart]. HTTP parts begin with the request or status line.
 const (
-	ClientID     WirePart = 'i' // JSON as the client sent it
+	ClientID     WirePart = 'i' // as the client sent it
 	ServerID     WirePart = 's' // as sent to the server
 	Transport    WirePart = 't' // of the client
 	FromClient   WirePart = 'a'
@@ -113,7 +111,7 @@ var commonHeaders = func() map[string]bool {
 	return all
 }()
 
-// IsSecretHeader reports whether the values of a header are secret, judged by its name.
+// IsSecretHeader reports whether a header is secret, judged by its name.
 func IsSecretHeader(name string) bool {
 	secret, known := commonHeaders[name]
 	if !known {
@@ -131,7 +129,7 @@ func containsSecretWord(name string) bool {
 	for _, c := range []byte(name) {
 		switch {
 		case c >= utf8.RuneSelf:
-			return true // invalid in a header name (RFC 9110, section 5.1)
+			return true // invalid (RFC 9110, section 5.1)
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
 		}

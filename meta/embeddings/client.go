@@ -17,8 +17,8 @@ import (
 // Limits of a response.
 const (
 	maxLength   = 8192           // elements of a vector
-	maxVector   = 64 * maxLength // bytes of a vector, even with one element per line
-	maxOverhead = 64 << 10       // bytes of a response in addition to its vectors
+	maxVector   = 64 * maxLength // bytes, even with one element per line
+	maxOverhead = 64 << 10       // bytes of a response without its vectors
 	maxHead     = 64 << 10       // bytes of its headers
 )
 

@@ -31,7 +31,7 @@ const (
 // Options sets the catalog to search and the service. OnFailure receives the error of
 // each failed request; it may be nil.
 type Options struct {
-	URL, Model, Token string // of the API; without a URL, nothing is requested
+	URL, Model, Token string // of the API; no URL disables it
 	Registry          *registry.Registry
 	Index             *search.Index
 	OnFailure         func(error)
@@ -145,8 +145,8 @@ func (s *Searcher) follow(ctx context.Context) error {
 	return nil
 }
 
-// selectTools returns the tools that get vectors, at most maxTools. It takes one tool of
-// each server in turn, so that a server with many tools cannot displace others.
+// selectTools returns at most maxTools tools for vectors. It takes one tool of each
+// server in turn, so that a server with many tools cannot displace others.
 func selectTools(now *registry.Snapshot) []*registry.Entry {
 	var names []string
 	of := make(map[string][]*registry.Entry)
@@ -217,8 +217,8 @@ func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Result, e
 	return blend(words.Hits, near, q), nil
 }
 
-// vectorOf returns the vector of a query, or nil if the query is not for tools or no
-// vector is available.
+// vectorOf returns the vector of a query, or nil if the query is not for tools or has
+// none.
 func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 	if s.client == nil || strings.TrimSpace(q.Text) == "" || q.MIME != "" || !slices.Equal(q.Kinds, []registry.Kind{registry.Tool}) {
 		return nil
@@ -240,8 +240,8 @@ func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 	return found[0]
 }
 
-// nearestTools returns the tools with vectors that the query includes, nearest first. The
-// scores range from 0 for the average distance to 1 for the nearest.
+// nearestTools returns the tools with vectors that the query includes, nearest first.
+// Scores range from 0 for the average distance to 1 for the nearest.
 func (s *Searcher) nearestTools(query []float32, q search.Query) []search.Hit {
 	known, now := s.vectors.Load().byEntry, s.o.Registry.Load()
 	var hits []search.Hit

@@ -2,16 +2,16 @@
 //
 // Each script runs in its own process, implemented by goblin/meta/lua/worker. This
 // package starts the process, answers its requests and stops it; it never executes script
-// code itself. It must not depend on transports, UIs or the config. README.md in this
-// folder is the manual for scripts; its examples are tests.
+// code itself. It must not depend on transports, UIs or the config. README.md is the
+// manual for scripts; its examples are tests.
 //
 // # Processes
 //
-// [Runner] starts this program again with its command. The process has an empty
-// environment, three pipes, the root folder as its working directory and its own process
-// group. It exits after its script, when the caller of [Runner.Run] cancels, and when the
-// Runner is closed. It also exits with this program, which closes its stdin; on Linux the
-// kernel kills it then. One idle process waits up to five minutes for the next script.
+// [Runner] starts this program again with its command, an empty environment, three pipes,
+// the root folder as its working directory and its own process group. The process exits
+// after its script, when the caller of [Runner.Run] cancels, and when the Runner is
+// closed. It also exits with this program, which closes its stdin; on Linux the kernel
+// kills it then. One idle process waits up to five minutes for the next script.
 //
 // # Limits
 //
@@ -57,7 +57,7 @@ type Backend interface {
 	Progress(done int, message string)
 }
 
-// SearchOptions restricts a search. Zero values do not restrict it.
+// SearchOptions restricts a search. Zero values do not.
 type SearchOptions struct {
 	Kind   string // "tool", "prompt", "resource" or "template"
 	Server string // config name
@@ -96,7 +96,7 @@ type Result struct {
 	JSON    []byte
 	Printed string // ends with a line break unless empty
 	Calls   int    // started requests and searches
-	// Hint suggests a fix if both JSON and Printed are empty.
+	// suggests a fix if both JSON and Printed are empty
 	Hint string
 }
 

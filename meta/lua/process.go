@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxStderr   = 2 << 10 // stored bytes of stderr; the runtime prints the cause first
+	maxStderr   = 2 << 10 // stored; the runtime prints the cause first
 	exitTimeout = time.Second
 )
 
@@ -28,7 +28,7 @@ type process struct {
 	shutdownOnce sync.Once
 }
 
-// prefixWriter keeps the first maxStderr bytes written to it.
+// prefixWriter keeps the first maxStderr bytes.
 type prefixWriter []byte
 
 func (h *prefixWriter) Write(p []byte) (int, error) {
@@ -49,7 +49,7 @@ func startProcess(command []string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, stdout, err := os.Pipe() // stays readable after the process exited
+	out, stdout, err := os.Pipe() // readable after the process exited
 	if err != nil {
 		_ = in.Close()
 		return nil, err
@@ -66,8 +66,8 @@ func startProcess(command []string) (*process, error) {
 	return p, nil
 }
 
-// wait starts the process and waits for its exit. On Linux the process dies with the
-// thread that started it, so this goroutine keeps its thread.
+// On Linux the process dies with the thread that started it, so this goroutine keeps its
+// thread.
 func (p *process) wait(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -91,7 +91,7 @@ func (p *process) alive() bool {
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
-// shutdown waits briefly for the process to exit, then kills it and waits for its end.
+// shutdown waits briefly for the process to exit, then kills it.
 func (p *process) shutdown() {
 	p.shutdownOnce.Do(func() {
 		_ = p.in.Close()

@@ -16,16 +16,16 @@ const (
 	// maxLargeScripts is the maximum number of scripts that may use all of their memory
 	// at a time. Requests and answers in flight may use as much again.
 	maxLargeScripts = 4
-	// exitGrace is the time for a process to report its outcome after its timeout.
+	// exitGrace is the time for a process to report its outcome after an exceeded limit.
 	exitGrace = 500 * time.Millisecond
 )
 
-// Runner runs scripts in their own processes. It is safe for concurrent use.
-// [Runner.Close] stops it.
+// Runner runs scripts in their own processes until [Runner.Close]. It is safe for
+// concurrent use.
 type Runner struct {
 	command       []string
 	largeSlots    chan struct{}
-	inFlightBytes atomic.Int64 // bytes of requests and answers in flight
+	inFlightBytes atomic.Int64 // of requests and answers
 	ctx           context.Context
 	close         context.CancelFunc
 
@@ -119,7 +119,7 @@ func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (R
 	if p := r.takeIdle(); p != nil {
 		failed = s.run(script, p)
 	}
-	if !s.begun && (failed == nil || s.ctx.Err() == nil) { // no idle process, or it exited meanwhile
+	if !s.begun && (failed == nil || s.ctx.Err() == nil) { // no idle process, or it exited
 		p, err := startProcess(r.command)
 		if err != nil {
 			return Result{}, &Error{Kind: Crash, Message: fmt.Sprintf("cannot start the script's process: %v", err)}
@@ -177,12 +177,11 @@ func (s *session) limitError() (limit *Error, cause error) {
 	return limit, cause
 }
 
-// stop stops the process. After an exceeded limit it gives the process time to report its
-// line.
+// After an exceeded limit, stop gives the process time to report its line.
 func (s *session) stop(p *process) {
 	if limit, _ := s.limitError(); limit != nil {
 		sent := make(chan struct{})
-		go func() { // blocks until the kill if the process reads nothing
+		go func() { // blocks until the kill if the process does not read
 			defer close(sent)
 			_ = s.send(worker.GoblinMessage{Stop: limit}, nil)
 		}()

@@ -27,8 +27,7 @@ type LinkCache struct {
 	bytes   int
 }
 
-// alias holds the URIs of one alias. A server can give all its URIs the same one, so only
-// MaxAliases are stored and the others counted.
+// alias holds the URIs of one alias. A server can give all its URIs the same alias.
 type alias struct {
 	uris     []string
 	unstored int // counted only
@@ -105,7 +104,7 @@ func (l *LinkCache) Has(uri string) bool {
 }
 
 // Alias returns the URIs of an alias, at most MaxAliases. It returns nil if only one of
-// several is stored, because the alias is ambiguous then.
+// several is stored, because the alias is ambiguous.
 func (l *LinkCache) Alias(key string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,7 +4,7 @@ import "slices"
 
 // Ring stores the last Max records of several servers, numbered from 1. When it is full,
 // a new record replaces the oldest one of the server with the most records. Thus a server
-// cannot displace the records of others, and the numbers of the stored records have gaps.
+// cannot displace the records of others, and numbers of stored records have gaps.
 //
 // The cost of Put depends on the number of servers, not of records. A Ring is not safe
 // for concurrent use.
@@ -13,19 +13,19 @@ type Ring[T any] struct {
 	slots         []slot[T]
 	firstFree     int32      // first unused slot; the next ones follow by slot.next
 	positions     []position // by number, including evicted records
-	firstPosition int        // in positions: all before it are evicted
+	firstPosition int        // in positions: all previous are evicted
 	lastNumber    uint64     // number of records ever put or skipped
-	skipped       uint64     // skipped numbers
-	count         int        // stored records
+	skipped       uint64
+	count         int
 
 	usageByServer map[string]*usage
-	usages        []*usage // of all servers with records
-	lastUsage     *usage   // of the server of the last Put
+	usages        []*usage
+	lastUsage     *usage // of the server of the last Put
 }
 
 const noSlot = -1
 
-// Stats describes the content of a [Ring].
+// Stats describes a [Ring].
 type Stats struct {
 	First   uint64 // number of the oldest record, 0 if empty
 	Next    uint64 // number of the next record; the first is 1
@@ -51,7 +51,7 @@ type usage struct {
 
 // Put reserves a slot for a record of the given bytes and returns it with the record's
 // number. The caller overwrites the slot, which may contain old data. gone is called with
-// an evicted record and returns its bytes; nil if bytes are not counted.
+// an evicted record and returns its bytes; it may be nil if bytes are not counted.
 func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) {
 	if g.count == g.Max {
 		g.evictOldest(g.largest(func(h *usage) int { return h.records }), gone)
@@ -187,7 +187,7 @@ func (g *Ring[T]) Window(from uint64, n int, yield func(*T)) {
 	}
 }
 
-// Available returns an upper limit for the number of records that Window yields.
+// Available returns the maximum number of records that Window yields.
 func (g *Ring[T]) Available(from uint64, n int) int {
 	i, _ := g.search(from)
 	most := min(len(g.positions)-i, g.count)
@@ -197,7 +197,7 @@ func (g *Ring[T]) Available(from uint64, n int) int {
 	return most
 }
 
-// Stats returns which records the ring holds.
+// Stats returns the range and the losses of records.
 func (g *Ring[T]) Stats() Stats {
 	s := Stats{Next: g.lastNumber + 1, Dropped: g.lastNumber - g.skipped - uint64(g.count)}
 	for ; g.count > 0; g.firstPosition++ {

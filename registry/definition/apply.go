@@ -17,8 +17,8 @@ type AppliedOverride struct {
 	Problems []string       // parts of the override that do not fit the definition
 }
 
-// Tool returns a tool's definition with the override, except for its name, which depends
-// on other tools.
+// Tool returns a tool's definition with the override. Its name depends on other tools and
+// is not changed.
 func (o *Override) Tool(item []byte) ([]byte, *AppliedOverride) {
 	a := &AppliedOverride{Override: o}
 	item = o.applyTexts(item)
@@ -65,7 +65,7 @@ func (o *Override) hideArguments(schema, properties []byte) []byte {
 	return rawjson.Splice(schema, edits...)
 }
 
-// Prompt returns a prompt's definition with the override, except for its name.
+// Prompt returns a prompt's definition with the override, except for the name.
 func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 	a := &AppliedOverride{Override: o}
 	item = o.applyTexts(item)
@@ -124,8 +124,8 @@ func (a *AppliedOverride) addArgument(name string, value []byte, why string) {
 	}
 }
 
-// setMember replaces all members with this name. Readers may use the first or the last of
-// several.
+// setMember replaces all members with this name, because readers may use the first or the
+// last.
 func setMember(obj []byte, name string, value []byte) []byte {
 	n := 0
 	for k := range rawjson.Members(obj) {
@@ -156,8 +156,8 @@ func filterArray(list []byte, drop func(element []byte) bool) (kept []byte, less
 	return append(kept, ']'), less
 }
 
-// convertValue converts a value to the type of a property, because variables in a config
-// are always strings. why describes an obvious mismatch.
+// convertValue converts a value to the type of a property: variables in a config are
+// always strings. why describes an obvious mismatch.
 func convertValue(property, value []byte) (fits []byte, why string) {
 	var types []string
 	of := rawjson.Get(property, "type")

@@ -5,9 +5,8 @@ import (
 	"unicode/utf16"
 )
 
-// MaxDescription is the number of characters of a tool's description that clients show to
-// models: Claude Code cuts longer ones. Characters are counted in UTF-16, as in
-// JavaScript.
+// MaxDescription is the length at which Claude Code cuts a tool's description, in UTF-16
+// characters as in JavaScript.
 const MaxDescription = 2048
 
 // LongDescription describes how clients cut a long description, or returns "".

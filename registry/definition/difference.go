@@ -24,13 +24,12 @@ func Difference(before, after []byte) string {
 	return out.String()
 }
 
-// maxNested is the maximum nesting of an object that is indented. Deeper ones would cost
+// maxNested is the maximum nesting of an indented object. Deeper ones would cost
 // quadratic space.
 const maxNested = 64
 
 // Format formats a JSON object for users, with real line breaks in descriptions. A bar
-// after each of them keeps the text from looking like a member or like a line around the
-// definition.
+// after each of them keeps the text from imitating a member or a surrounding line.
 func Format(object []byte) string {
 	var out bytes.Buffer
 	shallow := rawjson.Checker{Depth: maxNested}
@@ -47,6 +46,5 @@ func Format(object []byte) string {
 	return text.String() + "\n"
 }
 
-// lineBreaks unescapes line breaks of JSON strings, but not an escaped backslash before
-// an n.
+// lineBreaks keeps an escaped backslash before an n.
 var lineBreaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n| ")

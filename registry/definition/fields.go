@@ -77,7 +77,7 @@ func TemplateFields(template string) (all []Field) {
 }
 
 // SchemaFields returns the properties of the JSON Schema in a member of a definition, in
-// the order of the schema.
+// order.
 func SchemaFields(definition []byte, member string) []Field {
 	s := schema{root: rawjson.Get(definition, member), budget: maxKinds}
 	s.properties("", s.root, 0)
@@ -87,7 +87,7 @@ func SchemaFields(definition []byte, member string) []Field {
 type schema struct {
 	root   []byte
 	fields []Field
-	budget int // number of types that may still be read
+	budget int // types that may still be read
 }
 
 func (s *schema) properties(path string, object []byte, depth int) {

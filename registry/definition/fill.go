@@ -9,7 +9,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// FixedArguments are arguments set by the config and added to each call of every client.
+// FixedArguments are arguments that the config adds to each call.
 type FixedArguments []Member
 
 // FixedError is the error for a client that sets an argument fixed by the config.
@@ -25,7 +25,7 @@ func (e *FixedError) Error() string {
 	return fmt.Sprintf("argument %q is set by Goblin's config (overrides); omit it", e.Argument)
 }
 
-// Edit returns the edit that adds the arguments to the params of a call, in the member at
+// Edit returns the edit that adds the arguments to params of a call, in the member at
 // path. It returns a *[FixedError] if the client sets one of them to another value, or in
 // a spelling that some readers accept for it. It returns another error if a member on the
 // path is not an object.
@@ -85,8 +85,8 @@ func (f FixedArguments) fillIn(arguments []byte) ([]byte, error) {
 	return arguments, nil
 }
 
-// isSameName reports whether some JSON reader treats two names as the same. Go ignores
-// case, and other readers end a name at a NUL.
+// isSameName reports whether some JSON reader treats two names as the same: Go ignores
+// case, others end a name at a NUL.
 func isSameName(name, other string) bool {
 	if head, _, cut := strings.Cut(name, "\x00"); cut {
 		name = head

@@ -26,7 +26,7 @@ type Member struct {
 	Value []byte
 }
 
-// withDefaults returns o with its empty fields taken from below, which may be nil.
+// below may be nil.
 func (o *Override) withDefaults(below *Override) *Override {
 	switch {
 	case o == nil:
@@ -102,10 +102,10 @@ func (a *AppliedOverride) WithoutName() *AppliedOverride {
 	return &AppliedOverride{Override: &o, Fill: a.Fill, Problems: a.Problems}
 }
 
-// CheckRenames decides which renames are rejected because another item already has the
-// name. It maps the index of each rejected item, which keeps its own name, to the index
-// of the item with the name. Own names are unique. Of several items renamed to one name,
-// the first gets it.
+// CheckRenames decides which renames are rejected because another item has the name. It
+// maps the index of each rejected item, which keeps its own name, to that of the item
+// with the name. Own names are unique. Of several items renamed to one name, the first
+// gets it.
 func CheckRenames(own, given []string) map[int]int {
 	refused := make(map[int]int)
 	for again := true; again; {

@@ -169,8 +169,8 @@ func questionActions() []Action {
 }
 
 // TextKeyReason returns the reason why an action cannot have a key: where the action
-// works, the key types or edits text. It returns "" if the key is fine or one of the
-// action's default keys.
+// works, the key types or edits text. It returns "" for other keys and for the action's
+// defaults.
 func TextKeyReason(action, key string) (why string) {
 	all := Actions()
 	i := slices.IndexFunc(all, func(a Action) bool { return a.ID == action })

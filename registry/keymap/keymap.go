@@ -88,14 +88,13 @@ type Action struct {
 	Where Place
 }
 
-// quitAction is the action whose key cannot be changed, so that the UI can always be
-// closed.
+// quitAction has a fixed key, so that the UI can always be closed.
 const quitAction = "interrupt"
 
 const quitKey = "ctrl+c"
 
-// Actions returns all actions with their default keys. The ids of dialog actions begin
-// with the dialog's name and a dot.
+// Actions returns all actions with their default keys. Ids of dialog actions begin with
+// the dialog's name and a dot.
 func Actions() []Action { return append(paneActions(), dialogActions()...) }
 
 //nolint:funlen // one table
@@ -267,7 +266,7 @@ func Conflicts(changed map[string][]string) []Conflict {
 		for j := range all {
 			_, later := changed[all[j].ID]
 			where := all[i].Where & all[j].Where
-			if where == 0 || i == j || later && j > i { // of two changed actions, report the later one
+			if where == 0 || i == j || later && j > i { // report the later changed action
 				continue
 			}
 			for _, key := range all[i].Keys {
@@ -308,8 +307,8 @@ var modifiable = map[string][]string{
 }
 
 // ParseKey parses a key as users write it: a character, a name, or either with Ctrl or
-// Shift (ctrl+d, C-d, shift+tab). It returns Bubble Tea's spelling, or the reason why
-// terminals cannot report the key.
+// Shift (ctrl+d, C-d, shift+tab). It returns Bubble Tea's spelling, or why terminals
+// cannot report the key.
 func ParseKey(written string) (key, why string) {
 	if r, size := utf8.DecodeRuneInString(written); size == len(written) && unicode.IsPrint(r) && r != utf8.RuneError && r != ' ' {
 		return written, "" // case-sensitive
@@ -358,7 +357,6 @@ var modifierSpellings = [...][2]string{
 	{"s-", "shift+"},
 }
 
-// ctrlLetter returns Ctrl with a letter, or why it cannot be used.
 func ctrlLetter(key string) (string, string) {
 	switch key {
 	case "c":

@@ -4,7 +4,7 @@ import "strings"
 
 // NormalizeAddress splits a URI like URL parsers do. It ignores the case of the scheme,
 // leading whitespace, and tabs and line breaks in scheme and host. ours reports whether
-// the scheme is mcp. server and rest are the unchanged parts around the first slash.
+// the scheme is mcp. server and rest are the parts around the first slash.
 func NormalizeAddress(uri string) (server, rest string, ours bool) {
 	rest, ours = strings.CutPrefix(uri, Scheme)
 	if !ours {

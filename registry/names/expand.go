@@ -24,7 +24,7 @@ var expansions = map[byte]expansion{
 	'&': {first: "&", between: "&", named: true},
 }
 
-// Names returns the names of the variables without duplicates, in the template's order.
+// Names returns the variables without duplicates, in the template's order.
 func (t *Template) Names() []string {
 	var names []string
 	for _, p := range t.parts {

@@ -27,8 +27,8 @@ func NewTemplateIndex(list []*Template) *TemplateIndex {
 }
 
 // Match returns the index of the most specific template for uri: the one with the most
-// literal bytes, then with the longest literal prefix, then the first in the list. It
-// returns -1 if there is none or the budget is spent.
+// literal bytes, then with the longest literal prefix, then the first. It returns -1 if
+// there is none or the budget is spent.
 func (x *TemplateIndex) Match(uri string, budget *MatchBudget) int {
 	if len(uri) > MaxURI {
 		return -1
@@ -77,9 +77,9 @@ func NewFlatTemplateIndex(list []*Template, flatten func(string) string) *FlatTe
 	return x
 }
 
-// Parse calls yield for every template that can have the flat id s. It passes the
-// template's index in the list, the number of ways (2 for several) and, for one way, the
-// expansion. It stops when yield returns false or the budget is spent.
+// Parse calls yield for every template that can have the flat id s, with its index in the
+// list, the number of ways (2 for several) and, for one way, the expansion. It stops when
+// yield returns false or the budget is spent.
 func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, ways int, uri string) bool) {
 	if len(s) > MaxURI {
 		return

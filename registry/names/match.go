@@ -105,8 +105,7 @@ func (t *Template) match(uri string, budget *MatchBudget) bool {
 	return cur[len(uri)] != 0
 }
 
-// compareCost returns the cost of a string comparison, which compares many bytes per
-// step.
+// String comparison handles many bytes per step.
 func compareCost(text string) int { return 1 + len(text)/16 }
 
 type matcher struct {
@@ -135,8 +134,8 @@ func (m *matcher) literal(to, from positionSet, lit string) {
 }
 
 // span sets to to the positions reachable from from with a run of class c. limit is the
-// maximum number of characters, or 0. The latest start gives the shortest run, so it
-// covers all others.
+// maximum number of characters, or 0. The latest start gives the shortest run and covers
+// all others.
 func (m *matcher) span(to, from positionSet, c class, atLeast, limit int) {
 	clear(to)
 	if !m.budget.spend(len(to)) {
@@ -253,7 +252,7 @@ func (m *matcher) pairs(to, from positionSet, vars []variable, first, sep byte, 
 	if !m.budget.spend(2 * len(to)) {
 		return
 	}
-	value := uint8(0) // same, for the current value
+	value := uint8(0) // for the current value
 	for i := range to {
 		if i > 0 && classes[m.s[i-1]]&c == 0 {
 			value = 0

@@ -16,8 +16,8 @@ const (
 // be:
 //   - without a suffix: the owner's, unless it looks suffixed. The owner has the longest
 //     prefix, or is the first in the config.
-//   - with a short suffix: another server's, if there is exactly one, or if the name shows
-//     its original. Collisions then need equal 32-bit hashes and cannot be searched for.
+//   - with a short suffix: another server's, if there is exactly one, or if the name
+//     shows its original. Then there is nothing to vary until two hashes collide.
 //   - with a long suffix: any server's, because finding 64 equal bits is infeasible.
 type Rule struct {
 	Server string
@@ -27,16 +27,16 @@ type Rule struct {
 	flat   string // prefix of its flat ids, collapsed
 	// Another server has the name already: every entry gets a suffix.
 	toolTaken, flatTaken bool
-	// Number of other servers whose prefix equals this one's or begins it. Every name of
-	// this server could be theirs.
+	// Number of other servers whose prefix equals this one's or begins it, so that they
+	// could have all names of this server.
 	toolShared, flatShared int
 	// Prefixes of other servers that begin with this one's. Entries below one of them get
 	// a suffix.
 	toolLonger, flatLonger []string
 }
 
-// Rules returns the rules of the configured servers, which must be in the config's order,
-// for listed names of at most most bytes.
+// Rules returns the rules of the configured servers, in the config's order, for listed
+// names of at most most bytes.
 func Rules(servers []string, most int) map[string]*Rule {
 	rules := make(map[string]*Rule, len(servers))
 	for _, s := range servers {
@@ -116,8 +116,7 @@ func isToolChar(c byte) bool {
 // SuffixReason is the reason for a suffix.
 type SuffixReason string
 
-// Values of [SuffixReason]. ReservedForOwn and SameFlatID depend on the server's list, so
-// rules never return them.
+// ReservedForOwn and SameFlatID depend on the server's list, so rules never return them.
 const (
 	NoSuffix          SuffixReason = ""
 	NameTaken         SuffixReason = "another server's names have the same prefix"
@@ -168,8 +167,8 @@ func (u *Rule) SuffixedToolName(name string) string {
 }
 
 // isShortSuffixUnique reports whether a short suffix after base is enough. others is the
-// number of other servers that could have the name. shown reports whether the name shows
-// its original.
+// number of other servers that could have the name. shown means that the name shows its
+// original.
 func isShortSuffixUnique(base string, separator byte, others int, owner, shown bool) bool {
 	if others == 0 {
 		return true
@@ -177,8 +176,7 @@ func isShortSuffixUnique(base string, separator byte, others int, owner, shown b
 	return !owner && (others == 1 || shown) && !HasHashSuffix(base, separator)
 }
 
-// toolConflicts returns the number of other servers that could list a name with this
-// server's prefix.
+// toolConflicts returns the number of other servers that could list the name.
 func (u *Rule) toolConflicts(listed string) int {
 	return u.toolShared + countPrefixes(listed, u.toolLonger)
 }

@@ -2,12 +2,12 @@ package names
 
 import "sync"
 
-// Clients store names, in permissions and in conversations, and the config's max_name may
-// change. Tools are therefore also found by the names they would have under another
-// limit. The rules for that limit decide the owner, as for listed names.
+// Clients store names in permissions and conversations, and max_name may change. Tools
+// are therefore also found by their names under other limits. The rules for that limit
+// decide the owner.
 
-// RuleSet holds the rules for other name lengths, created on demand. It is safe for
-// concurrent use.
+// RuleSet creates the rules for other name lengths on demand. It is safe for concurrent
+// use.
 type RuleSet struct {
 	servers []string // in the config's order
 
@@ -15,8 +15,7 @@ type RuleSet struct {
 	rules map[int]map[string]*Rule // by maximum length, then by server
 }
 
-// NewRuleSet returns a set for the configured servers, which must be in the config's
-// order.
+// NewRuleSet returns a set for the configured servers, in the config's order.
 func NewRuleSet(servers []string) *RuleSet {
 	return &RuleSet{servers: servers, rules: map[int]map[string]*Rule{}}
 }

@@ -89,8 +89,7 @@ func newLiteral(s string) part {
 	return p
 }
 
-// encode percent-encodes characters that are invalid in a URI, like the expansion of a
-// literal (RFC 6570, section 3.1).
+// encode percent-encodes like the expansion of a literal (RFC 6570, section 3.1).
 func encode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -137,7 +136,7 @@ func parseExpression(s string) (part, error) {
 	return p, nil
 }
 
-// validName checks varname of RFC 6570. It also accepts "-", which servers use.
+// validName checks varname of RFC 6570, plus "-", which servers use.
 func validName(s string) bool {
 	dot := true // at the start or after a dot, where a dot is invalid
 	for i := 0; i < len(s); i++ {

@@ -44,8 +44,8 @@ func NamespacedURI(server, original string) string {
 
 // SplitURI splits mcp://server/rest at the first slash, and ui://server/path and
 // skill://server/path into server and ui://path or skill://path. ours is false for other
-// URIs. Malformed ones have an empty server or rest. It does not check that the server
-// exists: a server's own app may have the same form.
+// URIs. Malformed ones have an empty server or rest. The server may not exist: a server's
+// own app may have the same form.
 func SplitURI(uri string) (server, rest string, ours bool) {
 	if rest, ours = strings.CutPrefix(uri, Scheme); ours {
 		server, rest, _ = strings.Cut(rest, "/")
@@ -61,14 +61,14 @@ func SplitURI(uri string) (server, rest string, ours bool) {
 	return server, kept + rest, true
 }
 
-// Lengths of suffixes with their separators, in bytes.
+// Lengths of suffixes with separators, in bytes.
 const (
 	SuffixLen     = 9
 	longSuffixLen = 2 * SuffixLen
 )
 
-// HashSuffixes returns suffixes that make a name unique. They depend only on of: 8 hex
-// digits, or twice 8 where collisions could be searched for.
+// HashSuffixes returns suffixes that depend only on of: 8 hex digits, or twice 8 for
+// names where collisions could be searched for.
 func HashSuffixes(of string, separator byte) (short, long string) {
 	h := sha256.Sum256([]byte(of))
 	b := make([]byte, 0, longSuffixLen)
@@ -106,8 +106,7 @@ var flatByte = func() (t [256]bool) {
 func IsFlatByte(c byte) bool { return flatByte[c] }
 
 // FlatID returns the plain flat id of a server's URI, in which every run of bytes outside
-// of [A-Za-z0-9.~-] is one underscore. It cannot be reversed without the registry's
-// tables.
+// of [A-Za-z0-9.~-] is one underscore. Only the registry's tables can reverse it.
 func FlatID(server, original string) string {
 	return server + "_" + Flatten(original)
 }

@@ -3,9 +3,9 @@ package names
 import "strings"
 
 // NormalizeURI normalizes a URI like WHATWG URL parsers (pydantic's AnyUrl, Rust's url)
-// do for unknown schemes. It drops outer whitespace, tabs and line breaks, resolves dot
-// segments, and percent-encodes invalid characters. Scheme and host stay unchanged.
-// Clients with such parsers send this form back.
+// do for unknown schemes. Clients with such parsers send this form back. It drops outer
+// whitespace, tabs and line breaks, resolves dot segments, and percent-encodes invalid
+// characters. Scheme and host stay unchanged.
 func NormalizeURI(uri string) string {
 	if IsCleanURI(uri) {
 		return uri
@@ -35,8 +35,8 @@ func NormalizeURI(uri string) string {
 	return string(b)
 }
 
-// IsCleanURI reports whether [NormalizeURI] leaves uri unchanged. It has no false
-// positives, and is true for most URIs.
+// IsCleanURI reports whether [NormalizeURI] leaves uri unchanged, as for most URIs. It
+// has no false positives.
 func IsCleanURI(uri string) bool {
 	for i := 0; i < len(uri); i++ {
 		switch c := uri[i]; {

@@ -7,8 +7,8 @@ import (
 
 // AppendCanonical appends the canonical form of the valid text v: no whitespace, minimal
 // escapes, members sorted by name. Members with equal names keep their order, because
-// readers differ in which one they use. Numbers keep their text. The cost is linear in
-// the length of v, but memory is up to a few hundred times that, so callers must limit v.
+// readers differ in which one they use. Numbers keep their text. The cost is linear, but
+// memory is up to a few hundred times the length of v: callers must limit it.
 func AppendCanonical(dst, v []byte) []byte {
 	tree, _ := parseValue(v, AfterSpace(v, 0))
 	return tree.append(dst)

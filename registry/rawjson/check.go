@@ -6,10 +6,10 @@ import (
 )
 
 // Checker is [Valid] for a text that arrives in parts, and checks each part on arrival.
-// The zero value is ready to use.
+// The zero value is ready.
 type Checker struct {
-	// Depth is the maximum nesting of arrays and objects, at most [MaxDepth]; 0 means
-	// MaxDepth. It must be set before the first part.
+	// Depth is the maximum nesting of arrays and objects. 0 means [MaxDepth], which is
+	// also the maximum. It must be set before the first part.
 	Depth int
 
 	checked     int   // checked bytes
@@ -18,7 +18,7 @@ type Checker struct {
 	stringState state // of the current string: inName or inText
 	stringStart int   // start of the current string
 	deferred    bool  // End checks the rest
-	lineBreaks  bool  // there is a line break between two tokens
+	lineBreaks  bool  // line breaks between tokens
 	open        bitStack
 	longValues  // of long values
 	top         topMembers
@@ -38,7 +38,7 @@ const (
 	atEnd              // nothing, after the outermost value
 	inText             // the rest of a string that is a value
 	inName             // the rest of a string that is a name
-	numStates          // the number of states
+	numStates
 )
 
 func (s state) inString() bool { return s == inText || s == inName }
@@ -81,7 +81,6 @@ var afterComma = [numStates]state{afterElement: wantValue, afterMember: wantName
 // are longer.
 const maxRescan = 64
 
-// errIncomplete reports that a token continues in bytes that have not arrived yet.
 var errIncomplete = errors.New("more to come")
 
 // Feed checks the next part of a text. src is all of the text so far. [Checker.End]

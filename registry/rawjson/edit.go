@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends s as a JSON string. Unlike encoding/json it escapes only where the
-// grammar requires it (no HTML escaping). Invalid UTF-8 becomes U+FFFD.
+// AppendString appends s as a JSON string. It escapes only where the grammar requires it
+// (no HTML escaping). Invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -65,8 +65,7 @@ func AppendEdited(dst, src []byte, edits ...Edit) []byte {
 	return append(dst, src[at:]...)
 }
 
-// SpliceParts returns src with the edits applied, as slices of src and the edits' texts
-// to be concatenated.
+// SpliceParts returns src with the edits applied, as slices to be concatenated.
 func SpliceParts(src []byte, edits ...Edit) [][]byte {
 	parts := make([][]byte, 0, 2*len(edits)+1)
 	at := 0
@@ -114,8 +113,8 @@ func SetMember(obj []byte, name string, value []byte) []byte {
 	return Splice(obj, Edit{end, end, text})
 }
 
-// OneLine replaces the line breaks of the valid text src by spaces, in place. Valid JSON
-// has them only between tokens. Line-based framings need it.
+// OneLine replaces the line breaks of the valid text src by spaces, in place. Line-based
+// framings need it. Valid JSON has line breaks only between tokens.
 func OneLine(src []byte) []byte {
 	if bytes.IndexByte(src, '\n') < 0 && bytes.IndexByte(src, '\r') < 0 {
 		return src

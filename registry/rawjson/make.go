@@ -54,8 +54,7 @@ func Filter(obj []byte, change func(name Key, value []byte) (changed []byte, kee
 	return append(out, '}')
 }
 
-// maxIndent is the deepest level that AppendIndent indents. It keeps the output of deeply
-// nested text proportional to the input.
+// maxIndent is the deepest indented level. It keeps the output proportional to the input.
 const maxIndent = 40
 
 // AppendIndent appends the valid text v with one member or element per line, indented by

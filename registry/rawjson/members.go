@@ -1,18 +1,3 @@
-// A KeyTree lists the security-relevant members of an MCP message. They decide the
-// destination of a request, the recipient of a notification, or the owner of a URI in a
-// result.
-//
-// JSON readers differ on ambiguous names. Goblin compares member names exactly and uses
-// the last duplicate. Go's encoding/json, used by mcp-go and the Go SDK, ignores case
-// with Unicode's simple folding ("taſk" is "task"). Others use the first duplicate or end
-// a name at a NUL. The checked value must be the one that is used. So ambiguous members
-// are rejected in requests ([KeyTree.Check]) and removed elsewhere ([KeyTree.Clean]).
-//
-// The same walk finds the server's URIs in a result, so that one reader decides what is a
-// link ([KeyTree.Read]). Other members, such as tool arguments, are never examined. The
-// texts must be valid JSON. The cost is linear in their length; unambiguous texts are
-// neither copied nor decoded.
-
 package rawjson
 
 import (
@@ -22,8 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// KeyTree lists the relevant members of an object and, recursively, of their values. Nil
-// lists none.
+// KeyTree lists the security-relevant members of an object and, recursively, of their
+// values. They decide the destination of a request, the recipient of a notification, or
+// the owner of a URI in a result. Nil lists none.
+//
+// JSON readers differ on ambiguous names. Goblin compares member names exactly and uses
+// the last duplicate. Go's encoding/json, used by mcp-go and the Go SDK, ignores case
+// with Unicode's simple folding ("taſk" is "task"). Others use the first duplicate or end
+// a name at a NUL. The checked value must be the one that is used. So ambiguous members
+// are rejected in requests ([KeyTree.Check]) and removed elsewhere ([KeyTree.Clean]).
+//
+// The same walk finds the server's URIs in a result, so that one reader decides what is a
+// link ([KeyTree.Read]). Other members, such as tool arguments, are never examined. Texts
+// must be valid JSON. The cost is linear in their length; unambiguous texts are neither
+// copied nor decoded.
 type KeyTree struct {
 	members   []treeMember
 	first     byteSet  // possible first bytes of a key that is, or folds to, a member
@@ -35,7 +32,7 @@ type KeyTree struct {
 
 type treeMember struct {
 	name  string
-	ascii bool // name is ASCII
+	ascii bool
 	tree  *KeyTree
 }
 
@@ -51,7 +48,7 @@ const everyByte = 1<<64 - 1
 // Visitor receives the URIs in a text.
 type Visitor interface {
 	// URI receives the raw value of a member that is a URI of the server, as a slice of
-	// the text. Calls follow the text's order. The value may be any JSON value.
+	// the text, in the text's order. It may be any JSON value.
 	URI(raw []byte)
 }
 
@@ -167,8 +164,7 @@ func (t *KeyTree) Split(text []byte, values [][]byte) error {
 	return nil
 }
 
-// Place returns the index of a member's value in Split, or -1 if the KeyTree does not
-// list it.
+// Place returns the index of a member's value in Split, or -1.
 func (t *KeyTree) Place(name string) int {
 	return slices.IndexFunc(t.members, func(m treeMember) bool { return m.name == name })
 }
@@ -244,8 +240,7 @@ func (t *KeyTree) walkMembers(shape *Layout, text []byte, i int, to Visitor, val
 	return i + 1, nil
 }
 
-// walkBlock is walkMembers for a content block: a link has a URI, and an embedded
-// resource contains one.
+// In a content block, a link has a URI, and an embedded resource contains one.
 func (t *KeyTree) walkBlock(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	var parts [3][]byte
 	if end, err = t.walkMembers(shape, text, i, nil, parts[:]); err != nil {
@@ -293,7 +288,6 @@ func (t *KeyTree) match(k Key) (at int, exact bool) {
 	return -1, false
 }
 
-// matchDecoded is match for a key with escapes or non-ASCII characters.
 func (t *KeyTree) matchDecoded(k Key) (at int, exact bool) {
 	name := string(k.Name())
 	start, _, _ := strings.Cut(name, "\x00") // C readers stop here

@@ -18,17 +18,17 @@ const MaxDepth = 10000
 
 // SyntaxError is the error for invalid JSON.
 type SyntaxError struct {
-	Offset int    // bytes before the error
-	Reason string // cause
-	Depth  int    // exceeded nesting limit, or 0
+	Offset int // bytes before the error
+	Reason string
+	Depth  int // exceeded nesting limit, or 0
 }
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
 }
 
-// Explain returns the reason and its position in src as line and column, counted from 1
-// in characters. The result is safe to show.
+// Explain returns the reason with line and column in src, counted from 1 in characters.
+// The result is safe to show.
 func (e *SyntaxError) Explain(src []byte) string {
 	before := src[:min(e.Offset, len(src))]
 	start := bytes.LastIndexByte(before, '\n') + 1

@@ -26,8 +26,7 @@ func first(v []byte) byte {
 	return 0
 }
 
-// skipValue returns the index after the value at i of a valid text. Unlike [Scan] it
-// checks nothing, so it is several times faster.
+// Unlike [Scan], skipValue checks nothing, so it is several times faster.
 func skipValue(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -41,7 +40,7 @@ func skipValue(b []byte, i int) int {
 		case c|0x20 == '}': // also ]
 			depth--
 			i++
-		case depth > 0, c <= ' ', c == ',', c == ':': // inside, only strings and brackets matter
+		case depth > 0, c <= ' ', c == ',', c == ':': // only strings and brackets matter
 			i++
 			continue
 		default:
@@ -113,7 +112,7 @@ func (k Key) Is(name string) bool {
 	return ok && s == name
 }
 
-// Name returns the unescaped string. Without escapes it is a slice of the text.
+// Name returns the unescaped string, as a slice of the text if possible.
 func (k Key) Name() []byte {
 	for _, c := range k {
 		if c == '\\' {
@@ -131,13 +130,11 @@ func Members(obj []byte) iter.Seq2[Key, []byte] { return (*Layout)(nil).Members(
 // Elements yields the elements of the valid array arr, and nothing for other values.
 func Elements(arr []byte) iter.Seq[[]byte] { return (*Layout)(nil).Elements(arr) }
 
-// Get returns the value of the member name of the valid object obj, or nil. Of several
-// members with that name it returns the last, as most decoders do; see [KeyTree] where
-// that matters.
+// Get returns the value of the member name of the valid object obj, or nil. Of several it
+// returns the last, as most decoders do; see [KeyTree] where that matters.
 func Get(obj []byte, name string) []byte { return (*Layout)(nil).Get(obj, name) }
 
-// GetString returns the string member name of the valid object obj, or "" if it is
-// missing or not a string.
+// GetString returns the string member name of the valid object obj, or "".
 func GetString(obj []byte, name string) string {
 	s, _ := String(Get(obj, name))
 	return s
@@ -211,8 +208,7 @@ func String(v []byte) (s string, ok bool) {
 	return string(out), true
 }
 
-// Int decodes the valid integer v. ok is false for other values and integers beyond 64
-// bits.
+// Int decodes the valid integer v. ok is false for other values and beyond 64 bits.
 func Int(v []byte) (n int64, ok bool) {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	return n, err == nil

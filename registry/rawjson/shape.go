@@ -9,7 +9,7 @@ import (
 // them. Its methods are the functions of the package, for slices of that text. For other
 // slices, and on nil, they work without that knowledge.
 type Layout struct {
-	size int    // capacity of the text, to find positions in it; see [Offset]
+	size int    // capacity of the text, see [Offset]
 	last *byte  // last byte of that capacity
 	long []span // sorted by start
 }
@@ -36,8 +36,8 @@ func (m *longValues) containerStart(depth, at int) {
 	}
 }
 
-// containerEnd records the end of a container. A short container is removed: it is the
-// last span, because all values in it are short, too.
+// A short container is removed: it is the last span, because all values in it are short,
+// too.
 func (m *longValues) containerEnd(depth, end int) {
 	if !m.enabled || depth > maxSpanDepth {
 		return

@@ -71,8 +71,8 @@ var (
 	otherKey = newTree("_meta", meta)
 )
 
-// ExtensionParams is the KeyTree of the params of an unknown extension's request or
-// notification. It lists the members that decide the destination.
+// ExtensionParams lists the params of an unknown extension's request or notification that
+// decide its destination.
 var ExtensionParams = newTree("uri", "name", "taskId", "_meta", meta)
 
 // NotificationParams is the KeyTree of the params of a server's unknown notification.

@@ -21,9 +21,9 @@ const (
 )
 
 // firstSpecial finds the first special byte among eight bytes of a string: its high bit
-// is the lowest one set in the result. A byte of x^0x0202… is below 0x21 for a quote or a
-// control character. Borrows in the subtractions cause false positives only after a true
-// one.
+// is the first high bit set in the result. A byte of x^0x0202… is below 0x21 for a quote
+// or a control character. Borrows in the subtractions cause false positives only after a
+// true one.
 func firstSpecial(x uint64) uint64 {
 	return (x ^ lowBits*2 - lowBits*0x21) | (x ^ lowBits*'\\' - lowBits) | x
 }

@@ -3,8 +3,8 @@ package rawjson
 // topMembers records the positions of the outermost object's members while a text is
 // checked in one part. They can then be read without another scan.
 type topMembers struct {
-	disabled bool // records nothing: a part of the text was checked before
-	count    int  // found members, even if not recorded
+	disabled bool // a part of the text was checked before
+	count    int  // including unrecorded ones
 	members  [maxTopMembers]topMember
 }
 
@@ -34,7 +34,6 @@ func (t *topMembers) setValueStart(depth, at int) {
 	}
 }
 
-// setValueEnd records the end of the value, unless the text is an array.
 func (t *topMembers) setValueEnd(depth, at int) {
 	if depth == 1 && !t.disabled && t.count > 0 && t.count <= maxTopMembers {
 		t.members[t.count-1].end = uint16(at)
@@ -42,7 +41,7 @@ func (t *topMembers) setValueEnd(depth, at int) {
 }
 
 // MemberCount returns the number of members of an object that End accepted. It returns 0
-// if they were not recorded: they are too many, or the text is large or came in parts.
+// if they are too many to record, or the text is large or came in parts.
 func (c *Checker) MemberCount() int {
 	if c.top.disabled || c.top.count > maxTopMembers {
 		return 0

@@ -61,7 +61,7 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	return !known || isKind(v, want)
 }
 
-// items accepts one schema for all elements, or an array with one for each.
+// items accepts one schema for all elements, or one for each.
 func (c *compiler) items(v []byte, depth int) bool {
 	return isKind(v, array) && c.elements(v, depth) || c.schema(v, depth)
 }

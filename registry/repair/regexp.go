@@ -68,7 +68,7 @@ func (r *regExp) group() bool {
 			return true
 		}
 	}
-	return false // named groups are rare and not supported
+	return false // named groups are rare
 }
 
 func (r *regExp) quantifier() bool {
@@ -125,7 +125,7 @@ func (r *regExp) member() (c rune, set, ok bool) {
 	return c, false, true
 }
 
-// escape reads an escape: a character, or a set of them.
+// escape reads a character, or a set of them.
 func (r *regExp) escape(inClass bool) (c rune, set, ok bool) {
 	r.rest = r.rest[1:]
 	if r.rest == "" {

@@ -69,8 +69,7 @@ func Template(item []byte) Definition {
 	return repairNamed(template, item, "uriTemplate")
 }
 
-// repairNamed repairs a definition that needs a name. It derives a missing name from the
-// member at.
+// repairNamed derives a missing name from the member at.
 func repairNamed(s *shape, item []byte, at string) Definition {
 	if s.accepts(item) {
 		return Definition{JSON: item}
@@ -98,9 +97,9 @@ func LastSegment(uri string) string {
 	return uri
 }
 
-// Member repairs the value of an optional member of a resource, such as "icons". Results
-// have such members, too. keep is false if the value must be removed. Valid values and
-// unknown members are returned as the same slice.
+// Member repairs the value of an optional member of a resource, such as "icons", or of a
+// result. keep is false if the value must be removed. Valid values and unknown members
+// are returned as the same slice.
 func Member(name string, v []byte) (out []byte, keep bool) {
 	i := resource.memberIndex(rawjson.Key(`"` + name + `"`))
 	if i < 0 {

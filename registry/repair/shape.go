@@ -41,12 +41,12 @@ func kindOf(v []byte) (kind, bool) {
 
 type shape struct {
 	kind          kind
-	members       []member          // checked members of an object
-	values        *shape            // of all members of an object; nil: any
-	element       *shape            // of the elements of an array; nil: any
-	allOrNothing  bool              // one invalid element invalidates the array
-	condition     func([]byte) bool // a further condition
-	conditionText string            // that condition in words
+	members       []member // checked members of an object
+	values        *shape   // of all members of an object; nil: any
+	element       *shape   // of the elements of an array; nil: any
+	allOrNothing  bool     // one invalid element invalidates the array
+	condition     func([]byte) bool
+	conditionText string // condition in words
 	// fallback replaces an invalid value. If it is nil or returns nil, the value is
 	// removed.
 	fallback func([]byte) []byte
@@ -174,8 +174,8 @@ func (s *shape) repairArray(v []byte, path string, n *changeLog) []byte {
 	return append(out, ']')
 }
 
-// repairMembers returns an object with its members repaired or removed. complete is false
-// if a required one is missing.
+// repairMembers repairs or removes members. complete is false if a required one is
+// missing.
 func (s *shape) repairMembers(v []byte, path string, n *changeLog) (out []byte, complete bool) {
 	seen := 0
 	out = rawjson.Filter(v, func(k rawjson.Key, value []byte) ([]byte, bool) {
@@ -322,7 +322,7 @@ var (
 	resource = &shape{kind: object, members: append([]member{{name: "size", shape: sizeShape}}, template.members...)}
 )
 
-// isTime reports whether zod's iso.datetime also accepts a raw string as a time.
+// isTime accepts the times that both RFC 3339 and zod's iso.datetime allow.
 func isTime(v []byte) bool {
 	s, _ := rawjson.String(v)
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || s[16] != ':' || s[19] == ',' {

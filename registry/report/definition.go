@@ -2,15 +2,14 @@ package report
 
 import "time"
 
-// Definition describes how a server is started or reached, and the current resources of
-// its process.
+// Definition describes how a server is started or reached, and its process's resources.
 type Definition struct {
-	Command string   // with its arguments, quoted for a shell
+	Command string   // quoted for a shell
 	Folder  string   // working directory
 	URL     string   // of a remote server
-	Env     []string // names of variables in addition to the usual ones
-	Headers []string // names of sent headers
-	LeftOut []string // first entries hidden by filters, each with its kind
+	Env     []string // variables in addition to the usual ones
+	Headers []string // names only
+	LeftOut []string // first entries hidden by filters, with their kinds
 	More    int      // number of further ones
 
 	Processes int

@@ -32,7 +32,7 @@ type Diagnosis struct {
 	Checks    []Check `json:"checks"`
 }
 
-// Add adds a check. It reports whether the next check makes sense.
+// Add adds a check and reports whether the next one makes sense.
 func (r *Diagnosis) Add(c Check) bool {
 	if severity[c.State] > severity[r.State] || r.State == "" {
 		r.State = c.State

@@ -10,19 +10,19 @@ type Limits struct {
 	Client       string `json:"client"`
 	Tools        int    `json:"tools,omitempty"`
 	Note         string `json:"toolsNote,omitempty"`    // on Tools
-	Prefix       string `json:"namePrefix,omitempty"`   // client's prefix for tool names
-	Name         int    `json:"nameLength,omitempty"`   // of a tool, including Prefix
+	Prefix       string `json:"namePrefix,omitempty"`   // before tool names
+	Name         int    `json:"nameLength,omitempty"`   // including Prefix
 	Description  int    `json:"description,omitempty"`  // characters; the rest is cut
 	Instructions int    `json:"instructions,omitempty"` // bytes; the rest is cut
 	Source       string `json:"source"`
 
-	clientPrefixes []string // prefixes of the client's name, in lower case
+	clientPrefixes []string // of the client's name, in lower case
 }
 
 // KnownLimits lists the known limits of clients. Name is set only for clients that fail
-// on longer names. VS Code, Codex and Gemini CLI shorten them instead. In Claude Code,
-// the model's API rejects all requests of the session. Cursor drops the tool, and
-// includes the server's name in the length.
+// on longer names instead of shortening them like VS Code, Codex and Gemini CLI. In
+// Claude Code, the model's API rejects all requests of the session. Cursor drops the
+// tool, and includes the server's name in the length.
 var KnownLimits = []Limits{
 	{
 		Client: "Claude Code", clientPrefixes: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,
@@ -55,13 +55,13 @@ func LimitsFor(client string) *Limits {
 	return nil
 }
 
-// ListSizes holds the sizes of a client's lists that limits apply to.
+// ListSizes holds the sizes of a client's lists.
 type ListSizes struct {
 	Tools            int
-	Instructions     int    // bytes
-	LongName         string // the longest name
+	Instructions     int // bytes
+	LongName         string
 	LongestDescribed string // the tool with the longest description
-	Description      int    // its length in characters
+	Description      int    // its characters
 }
 
 // LimitViolation is a limit that a client's lists exceed.
@@ -73,7 +73,7 @@ type LimitViolation struct {
 	Fix    string `json:"fix"`
 }
 
-// Violations returns the exceeded limits. name is the client's name for itself.
+// Violations returns the exceeded limits. name is the client's own name.
 func (l *Limits) Violations(name string, s ListSizes) (all []LimitViolation) {
 	if l == nil {
 		return nil

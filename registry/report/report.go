@@ -1,7 +1,6 @@
 // Package report holds the cost figures and diagnoses that the UI and commands show.
 //
-// It does not count anything itself. Names come from servers and clients: callers must
-// escape them for display.
+// Names come from servers and clients: callers must escape them for display.
 package report
 
 import (
@@ -11,7 +10,7 @@ import (
 	"time"
 )
 
-// UnusedAfter is the time without calls after which a tool is reported as unused.
+// UnusedAfter is the time without calls until a tool counts as unused.
 const UnusedAfter = 30 * 24 * time.Hour
 
 // Report holds all figures.
@@ -20,7 +19,7 @@ type Report struct {
 	// Minutes is the start of the per-minute counts if they do not cover the last hour: a
 	// restart drops them.
 	Minutes time.Time `json:"minutesSince,omitzero"`
-	Daemon  bool      `json:"host"` // a daemon runs; otherwise the figures are from the last one
+	Daemon  bool      `json:"host"` // false: the figures of the last daemon
 	All     Figures   `json:"all"`
 	Latency []Bin     `json:"latency"` // of all calls, fastest first
 	Servers []Server  `json:"servers"`
@@ -52,7 +51,7 @@ type Minute struct {
 	Millis     float64 `json:"ms,omitempty"` // average
 }
 
-// Bin counts calls by duration, up to UpTo and above the previous bin.
+// Bin counts calls with durations up to UpTo and above the previous bin.
 type Bin struct {
 	UpTo  float64 `json:"upToMs"`
 	Calls uint64  `json:"calls"`
@@ -68,8 +67,8 @@ type Definitions struct {
 func DefinitionSize(bytes int) Definitions { return Definitions{bytes, Tokens(bytes)} }
 
 // Tokens estimates the number of model tokens of definitions: a quarter of the bytes,
-// rounded up. Models differ by more than its error, and the vocabulary of a single model
-// would be as large as Goblin.
+// rounded up. Models differ by more than its error, and a model's vocabulary would be as
+// large as Goblin.
 func Tokens(bytes int) int { return (bytes + 3) / 4 }
 
 // NonToolLists holds the size of lists of prompts, resources, templates and skills.
@@ -117,16 +116,16 @@ type Tool struct {
 type Client struct {
 	Name         string       `json:"name"`
 	Connected    bool         `json:"connected"`
-	Tools        int          `json:"tools"`                       // listed for it
-	NonToolLists NonToolLists `json:"others,omitzero"`             // listed for it
-	Instructions int          `json:"instructionsBytes,omitempty"` // size of its instructions
+	Tools        int          `json:"tools"` // listed for it
+	NonToolLists NonToolLists `json:"others,omitzero"`
+	Instructions int          `json:"instructionsBytes,omitempty"`
 	Definitions
 	Figures
 	Limits     *Limits          `json:"limits,omitempty"` // nil if unknown
 	Violations []LimitViolation `json:"breaks,omitempty"`
 }
 
-// Sort orders all rows by cost, then by calls. The sums of removed entries come last.
+// Sort orders all rows by cost, then by calls. Sums of removed entries come last.
 func (r *Report) Sort() {
 	slices.SortFunc(r.Servers, func(a, b Server) int {
 		return cmp.Or(compareRemoved(a.Removed, b.Removed), compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name))
@@ -149,7 +148,6 @@ func compareRemoved(a, b bool) int {
 	return 1
 }
 
-// compareCost sorts rows by the size of their definitions, then by calls, largest first.
 func compareCost(da, db Definitions, a, b Figures, nameA, nameB string) int {
 	switch {
 	case da.Bytes != db.Bytes:
@@ -190,8 +188,7 @@ func (r *Report) Fold(serves func(server string) bool) {
 	}
 }
 
-// figureSum adds up figures. It has no quantiles because those of several rows cannot be
-// combined.
+// figureSum has no quantiles because those of several rows cannot be combined.
 type figureSum struct {
 	Figures
 	rows int
@@ -223,7 +220,7 @@ func (r *Report) Unused() (tools int, all Definitions) {
 // from 0.1 ms to about 10 min.
 const (
 	Bins        = 46
-	firstBinEnd = 0.1 // end of the first bin, in milliseconds
+	firstBinEnd = 0.1 // in milliseconds
 )
 
 var binEnds = func() (all [Bins]time.Duration) {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxSuggestions = 3   // suggested names
+	maxSuggestions = 3
 	maxNameLen     = 256 // bytes of a compared name
 )
 

@@ -25,8 +25,8 @@ func Command(program string, names []string, flags ...string) string {
 	return program + " " + QuoteWords(words...)
 }
 
-// Goblin returns the goblin command with verb, which is constant text, and names from
-// configs and servers. If [CanQuote] rejects a name, it returns "see: goblin VERB".
+// Goblin returns the goblin command with verb, which is constant text, and untrusted
+// names. If [CanQuote] rejects a name, it returns "see: goblin VERB".
 func Goblin(verb string, names ...string) string {
 	if !CanQuote(names...) {
 		return "see: goblin " + verb

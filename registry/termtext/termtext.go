@@ -27,8 +27,8 @@ import (
 // after a symbol is dropped.
 func Text(s string) string { return escape(s, true) }
 
-// Line is Text for a single line or cell: it also escapes line breaks and tabs. Use it
-// for names.
+// Line is Text for a single line or cell, such as names: it also escapes line breaks and
+// tabs.
 func Line(s string) string { return escape(s, false) }
 
 // Name is Line for a name within other text. It also escapes runs of blanks, which could
@@ -82,7 +82,7 @@ const emojiStyle = '\ufe0f'
 func JSON(s string) string {
 	return escapeUnsafe(s, true, func(out *strings.Builder, _ rune, _ string, r rune, _ int) {
 		switch high, low := utf16.EncodeRune(r); {
-		case r < ' ': // a carriage return between values; strings contain none
+		case r < ' ': // between values; strings contain none
 			out.WriteByte(' ')
 		case r >= 0x10000:
 			out.WriteString(`\u` + formatHex(uint64(high), 4) + `\u` + formatHex(uint64(low), 4))
@@ -123,8 +123,8 @@ func formatHex(v uint64, digits int) string {
 	return strings.Repeat("0", max(0, digits-len(s))) + s
 }
 
-// maxCluster is the maximum number of characters per cell. It is more than any script
-// needs, and too few to overdraw other lines or hide text.
+// maxCluster is the maximum number of characters per cell: more than any script needs,
+// and too few to overdraw other lines or hide text.
 const maxCluster = 8
 
 // maxClusterBytes is the maximum length of a cluster that is read, in bytes: one
@@ -148,8 +148,7 @@ func unsafeIndex(s string, lines bool) int {
 		if first && isCombining(s[i:]) {
 			return i
 		}
-		// Limit the cluster to the bytes needed to reject it, so that long ones are not
-		// scanned repeatedly.
+		// Long clusters are not scanned repeatedly: these bytes suffice to reject one.
 		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+maxClusterBytes)], ansi.GraphemeWidth)
 		n, joint := 0, -1 // start of the pending joiner or style
 		for k, r := range cluster {
@@ -166,7 +165,7 @@ func unsafeIndex(s string, lines bool) int {
 			}
 			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || isHidden(r) {
 				if joint >= 0 {
-					return i + joint // nothing follows that it could join
+					return i + joint // nothing follows to join
 				}
 				return i + k
 			}
@@ -186,8 +185,8 @@ func isJoiner(cluster string, i int, r rune) bool {
 	return r == joiner && joinsPictures(cluster, i) || r == emojiStyle && joinsPictures(cluster, i+len(string(emojiStyle)))
 }
 
-// joinsPictures reports whether the joiner at i in a cluster is between two pictures.
-// There it is visible and hides nothing.
+// joinsPictures reports whether the joiner at i in a cluster is between two pictures,
+// where it is visible and hides nothing.
 func joinsPictures(cluster string, i int) bool {
 	if i <= 0 || i >= len(cluster) || !strings.HasPrefix(cluster[i:], string(joiner)) {
 		return false
@@ -216,8 +215,8 @@ func isHidden(r rune) bool {
 }
 
 // blankSymbols are visible by category but drawn as nothing; Unicode has no property for
-// them. They are the empty braille pattern, the object placeholder, the blanks of
-// Egyptian, the filler of Khitan, and the null note head.
+// them: the empty braille pattern, the object placeholder, the blanks of Egyptian, the
+// filler of Khitan, and the null note head.
 var blankSymbols = &unicode.RangeTable{
 	R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0xfffc, Hi: 0xfffc, Stride: 1}},
 	R32: []unicode.Range32{
@@ -229,7 +228,7 @@ var blankSymbols = &unicode.RangeTable{
 // Lip Gloss.
 func Width(s string) int { return ansi.StringWidth(s) }
 
-// Cut shortens s to at most most cells. If it cuts, the last cell is an ellipsis.
+// Cut shortens s to at most most cells, with a final ellipsis if it cuts.
 func Cut(s string, most int) string {
 	if most <= 0 {
 		return ""
@@ -242,7 +241,7 @@ func Pad(s string, least int) string {
 	return s + strings.Repeat(" ", max(0, least-Width(s)))
 }
 
-// Count formats a number with a noun, with a plural "s" if needed.
+// Count formats a number with a noun, with a plural "s" unless it is 1.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
