@@ -48,8 +48,8 @@ type AskFunc = func(ctx context.Context, method string, params []byte) (result [
 // Tools are Goblin's own tools for one registry.
 type Tools struct {
 	o           Options
-	index       *search.Index        // by words
-	searcher    *embeddings.Searcher // by the index and embeddings
+	index       *search.Index // by words
+	searcher    *embeddings.Searcher
 	lua         *lua.Runner
 	scriptQueue scriptQueue
 	// outputs are the output schemas by tool name. Only describe_tool returns them: they
@@ -77,7 +77,7 @@ func New(o Options) *Tools {
 	return t
 }
 
-// Run keeps the search index up to date until ctx is done. Then it stops the scripts'
+// Run keeps the search index up to date until ctx is done, and then stops the scripts'
 // processes.
 func (t *Tools) Run(ctx context.Context) {
 	defer t.lua.Close()
@@ -92,8 +92,8 @@ type tool struct {
 	params                   []param
 	output                   string // JSON schema of the structured answer, or ""
 	call                     func(*Tools, context.Context, arguments) (result []byte, err error)
-	makesRequests            bool // it sends requests to servers
-	forwardsCall             bool // it calls another tool and has no call itself
+	makesRequests            bool
+	forwardsCall             bool // calls another tool; call is nil
 }
 
 // Add lists all tools; visibility is decided elsewhere. Call it before Run.

@@ -120,8 +120,7 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 	return rawjson.Array(cards...), nil
 }
 
-// scriptCard returns the card of a hit for scripts. Its members server and tool are the
-// keys in servers[hit.server][hit.tool].
+// The members server and tool are the keys in servers[hit.server][hit.tool].
 func scriptCard(h search.Hit) []byte {
 	o := newObjectWriter()
 	o.text("kind", h.Entry.Kind.String())

@@ -13,7 +13,7 @@ import (
 const (
 	maxScripts  = 64 // of all clients
 	maxOfClient = 8  // of one client
-	maxOfGroup  = 48 // of a group, which may be one client with many names
+	maxOfGroup  = 48 // of a group, maybe one client with many names
 )
 
 var errQueueTimeout = errors.New("timeout in the queue")
@@ -46,8 +46,7 @@ func (l *scriptQueue) acquire(ctx context.Context, client any, patience time.Dur
 	}
 }
 
-// tryAcquire acquires a slot and returns nil, or returns a channel that is closed when
-// one may be free.
+// tryAcquire returns nil, or a channel that is closed when a slot may be free.
 func (l *scriptQueue) tryAcquire(client any) (freed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

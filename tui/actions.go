@@ -93,8 +93,8 @@ func (a *app) clearCached() tea.Cmd {
 	return a.Say("Removed the cached content of %s", it.Listed)
 }
 
-// copyName copies the name under the cursor, or a template's last expansion. Hidden
-// characters are removed, because the text may be pasted into a shell.
+// copyName removes hidden characters, because the text may be pasted into a shell. Of a
+// template it copies the last expansion.
 func (a *app) copyName() tea.Cmd {
 	if all := a.selectedRows(); len(all) > 1 {
 		names := make([]string, len(all))
@@ -178,8 +178,8 @@ type multiList interface {
 	Choose(part int)
 }
 
-// nextFocus cycles through the lists of a pane and its detail. If there is only one list,
-// it cycles through the panes.
+// nextFocus cycles through the lists of a pane and its detail, or through the panes if
+// there is only one list.
 func (a *app) nextFocus(step int) tea.Cmd {
 	at, of := 0, 1
 	several, ok := a.Panes[a.Open].(multiList)
@@ -230,7 +230,7 @@ func (a *app) goBack(cmd *tea.Cmd) (ok bool) {
 	return ok
 }
 
-// escCancels returns the visible running call, which Esc cancels, or nil.
+// escCancels returns the visible running call, or nil.
 func (a *app) escCancels() *uicontext.Running {
 	run := a.Calls.ForItem(a.Panes[a.Open].Item())
 	if run == nil || run.Silent {
@@ -247,8 +247,8 @@ func (a *app) cancel() tea.Cmd {
 	return a.Calls.Stop(a.cancellable())
 }
 
-// cancellable returns the call under the cursor or the only running one, or nil if that
-// is ambiguous.
+// cancellable returns the call under the cursor or the only running one, or nil if
+// ambiguous.
 func (a *app) cancellable() *uicontext.Running {
 	if run := a.Calls.ForItem(a.Panes[a.Open].Item()); run != nil {
 		return run

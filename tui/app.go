@@ -50,10 +50,10 @@ type app struct {
 	isSpinning bool
 	header     header
 
-	clientsEnd    int // column after the client count in the header
+	clientsEnd    int // in the header, after the client count
 	changes       <-chan registry.Changes
 	wake          chan struct{}      // capacity 1; signals a change of this UI's own state
-	knownSessions []registry.Session // sessions whose connection was announced
+	knownSessions []registry.Session // announced as connected
 	quitting      bool
 	beatCount     int
 }
@@ -139,7 +139,6 @@ func (a *app) wakeUp() {
 	}
 }
 
-// Init starts all waiting commands.
 func (a *app) Init() tea.Cmd {
 	cmds := []tea.Cmd{a.waitChanges(), a.waitWake(), a.waitSize(), a.waitBackground(), a.tick()}
 	w, h := a.W, a.H
@@ -184,8 +183,7 @@ func (a *app) waitSize() tea.Cmd {
 	})
 }
 
-// resized applies the terminal's size. An unchanged size means that the terminal may have
-// lost its content.
+// An unchanged size means that the terminal may have lost its content.
 func (a *app) resized() tea.Cmd {
 	w, h := a.Term.Size()
 	if w == a.W && h == a.H {
@@ -259,7 +257,7 @@ func (a *app) handleBackground(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// refilterBeats is the interval, in beats, at which a filter by age runs again.
+// refilterBeats is the interval of filters by age, in beats.
 const refilterBeats = 20
 
 func (a *app) refilterByAge() tea.Cmd {
@@ -271,7 +269,6 @@ func (a *app) refilterByAge() tea.Cmd {
 	return nil
 }
 
-// RequestStarted opens the detail if the answer will be shown.
 func (a *app) RequestStarted(r uicontext.Request) tea.Cmd {
 	if r.Show && a.Split.Place != pane.PlaceHidden {
 		a.Opened = true
@@ -279,7 +276,6 @@ func (a *app) RequestStarted(r uicontext.Request) tea.Cmd {
 	return a.spinIfBusy()
 }
 
-// RequestAnswered moves the detail to the answer if the user waits for it.
 func (a *app) RequestAnswered(r uicontext.Request) {
 	if p := a.Panes[a.Open]; r.Show && p.Item() == r.Item {
 		a.Details[a.Open].AnswerOf = p.Subject().Key
@@ -294,7 +290,6 @@ func (a *app) spinIfBusy() tea.Cmd {
 	return a.Spin.Tick
 }
 
-// ReloadLists implements the shell of dialogs.
 func (a *app) ReloadLists() tea.Cmd { return a.refreshPanes(registry.AllChanges) }
 
 func (a *app) refreshPanes(what registry.Changes) tea.Cmd {

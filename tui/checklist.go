@@ -1,6 +1,3 @@
-// Checklist lets the user select items from a list. It is a separate Bubble Tea program
-// for commands that ask before they act.
-
 package tui
 
 import (
@@ -25,12 +22,13 @@ type Item struct {
 	On    bool
 }
 
-// List is a checklist and its answer.
+// List is a checklist and its answer. [Ask] shows it in its own Bubble Tea program, for
+// commands that ask before they act.
 type List struct {
 	Title  string
 	About  []string // lines below the title, cut if there is no room
 	Items  []Item
-	Switch string // an extra option, toggled by s; "" if there is none
+	Switch string // an extra option, toggled by s; may be ""
 	On     bool
 }
 

@@ -24,7 +24,7 @@ import (
 // no key.
 type command struct {
 	names       []string
-	arg         string // placeholder of the argument, such as "NAME"; "" if it takes none
+	arg         string // placeholder, such as "NAME"; "" if it takes none
 	long        string
 	keys        []string
 	argOptional bool
@@ -71,7 +71,6 @@ func (a *app) allCommands() []command {
 	return append(all, a.moreCommands()...)
 }
 
-// whyNotHere returns why a binding cannot be run with this focus, or "".
 func (a *app) whyNotHere(b *keys.Binding) string {
 	if here := a.focus() | a.Panes[a.Open].Place(); b.Where&here == 0 {
 		return "only in " + b.Where.String()
@@ -145,8 +144,7 @@ func (a *app) serverNames() []string {
 	return all
 }
 
-// mimeTypes returns the MIME types of the first rows only. The list behind m counts all
-// of them.
+// mimeTypes returns the MIME types of the first rows only; key m counts all of them.
 func (a *app) mimeTypes() []string {
 	r := a.Panes[a.Open].Rows()
 	f, ok := list.FindTextField(r.FilterFields(), "mime")
@@ -181,8 +179,7 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	return a.Details[a.Open].Build(true, false)
 }
 
-// entrySearch is the search index of "open", built from the catalog when the palette
-// opened.
+// entrySearch is the search index of "open", from the catalog when the palette opened.
 type entrySearch struct {
 	rows  [registry.Kinds][]*registry.Entry
 	index [registry.Kinds]*list.Index
@@ -281,7 +278,6 @@ func whyNoLogout(s registry.ServerState) string {
 	return ""
 }
 
-// findServer returns the named server, or the selected one for "".
 func (a *app) findServer(name string) (s registry.ServerState, why string) {
 	if name == "" {
 		if a.Open == pane.PaneServers {

@@ -66,7 +66,7 @@ func appendHistory(history []string, line string) []string {
 	return history[max(0, len(history)-maxHistory):]
 }
 
-// typeFilter handles a key in the bar. The list follows every key.
+// The list follows every key.
 func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	if b := a.filterKeys().WithKeys(a.Actions).Find(msg, 0); b != nil {
 		return b.Run()

@@ -19,28 +19,28 @@ import (
 const (
 	maxInFlight   = 16       // requests of one script in flight
 	maxHint       = 1 << 10  // bytes
-	maxLabel      = 256      // bytes of a call's label for the client
+	maxLabel      = 256      // bytes of a call's label
 	maxError      = 64 << 10 // bytes of the message of an error response
-	uncountedSize = 1 << 17  // bytes of a request or answer that do not count
+	uncountedSize = 1 << 17  // uncounted bytes of a request or answer
 )
 
 type session struct {
 	runner   *Runner
 	host     Backend
 	limits   Limits
-	ctx      context.Context // of all requests; an exceeded limit is its cause
+	ctx      context.Context // an exceeded limit is its cause
 	cancel   context.CancelCauseFunc
-	in       io.Writer    // stdin of the process
-	begun    bool         // the process received the script
-	calls    int          // started; reading goroutine only
-	result   Result       // reading goroutine only
-	printed  []byte       // reading goroutine only
-	inFlight atomic.Int32 // requests
+	in       io.Writer // stdin of the process
+	begun    bool      // the process received the script
+	calls    int       // started; reading goroutine only
+	result   Result    // same
+	printed  []byte    // same
+	inFlight atomic.Int32
 
 	writing        sync.Mutex
-	progress       sync.Mutex // guards done, progressClosed
+	progress       sync.Mutex // guards the next two
 	done           int        // finished calls
-	progressClosed bool       // the client gets no more progress
+	progressClosed bool
 	growing        sync.Mutex // guards hasGrown
 	hasGrown       bool       // the script may use all of its memory
 }
@@ -230,8 +230,7 @@ func (s *session) request(q *worker.ScriptMessage, body []byte) ([]byte, error) 
 	}
 }
 
-// reportProgress reports a finished call to the client. It returns false once the script
-// is done.
+// reportProgress returns false once the script is done.
 func (s *session) reportProgress(q *worker.ScriptMessage) bool {
 	var label string
 	switch q.Ask {

@@ -21,7 +21,7 @@
 // Words end at punctuation, at changes of case and at digits. A mixed piece ("getUser",
 // "k8s") counts as its parts and as a whole. Case and diacritics are folded, and common
 // English endings removed. In names, titles and URIs, two consecutive words also count as
-// one: "screen shot" finds "screenshot" and vice versa.
+// one: "data base" finds "database" and vice versa.
 //
 // # Ranking
 //

@@ -21,8 +21,8 @@ type Index struct {
 	state       atomic.Pointer[state]
 	writer      chan struct{} // held while building the next state
 	now         func() time.Time
-	maxListSize int // bytes of the index of one list
-	readBurst   int // bytes of a list that may be read at once
+	maxListSize int // bytes for one list
+	readBurst   int // bytes of a list read at once
 	// budgets limits repeated reads of lists. It is guarded by writer.
 	budgets map[listKey]*rate.Limiter
 	views   viewCache
@@ -32,7 +32,7 @@ type Index struct {
 type state struct {
 	snapshot *registry.Snapshot
 	sources  []*source // of the snapshot's parts
-	due      time.Time // time to read delayed lists; zero if there are none
+	due      time.Time // when to read delayed lists, or zero
 }
 
 func (s *state) isCurrent(of *registry.Snapshot, now time.Time) bool {
@@ -44,11 +44,10 @@ type source struct {
 	*segment     // nil: not read yet
 	part         registry.Part
 	stale        bool    // the part has changed since
-	entryNumbers []int32 // if stale, by document: number of the entry, or -1 if removed
+	entryNumbers []int32 // if stale, by document: entry, or -1 if removed
 }
 
-// New returns an index of a registry's catalog. The first query, or Run, reads the
-// catalog.
+// New returns an index of a registry's catalog. The first query, or Run, reads it.
 func New(reg *registry.Registry) *Index {
 	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, maxListSize: maxList, readBurst: readBurst, budgets: make(map[listKey]*rate.Limiter)}
 	x.state.Store(&state{})
@@ -103,7 +102,7 @@ func (s *state) readSize(old *state) (size int) {
 	return size
 }
 
-// Limits of the index, in bytes. Entries of larger lists are indexed as far as possible.
+// Limits of the index, in bytes. Larger lists are indexed in part.
 const (
 	maxList = 24 << 20 // of one list
 	maxAll  = 64 << 20 // of all
@@ -221,8 +220,8 @@ func (s *source) update(ctx context.Context, p registry.Part, leave bool, room i
 	return s.withoutRemoved(p), nil
 }
 
-// withoutRemoved returns the index of a changed list without reading it. It drops removed
-// and changed entries.
+// withoutRemoved returns the index of a changed list without reading it: removed and
+// changed entries are dropped.
 func (s *source) withoutRemoved(p registry.Part) *source {
 	to := &source{segment: s.segment, part: p, stale: true, entryNumbers: make([]int32, s.docs)}
 	next := 0 // entry of p

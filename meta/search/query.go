@@ -1,6 +1,7 @@
 package search
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"sync"
@@ -27,11 +28,11 @@ const (
 
 // Query is a search. The zero value matches all entries in listed order.
 type Query struct {
-	Text   string          // words; "" for all entries in listed order
+	Text   string          // "" for all, in listed order
 	Kinds  []registry.Kind // none: all kinds
-	Server string          // only of this server; "": of all
+	Server string          // "": of all
 	MIME   string          // only of this type; may be a glob such as image/*
-	Limit  int             // maximum number of hits; 0 or less: [DefaultLimit]
+	Limit  int             // 0 or less: [DefaultLimit]
 	Offset int             // hits to skip
 	// View restricts the hits to a part of the catalog; nil: all of it.
 	View *registry.Snapshot
@@ -46,7 +47,7 @@ type Hit struct {
 // Result is the answer to a query.
 type Result struct {
 	Hits  []Hit // best first
-	Total int   // number without limit and offset
+	Total int   // without limit and offset
 	// PoorMatch reports whether even the best hit fits poorly or there is none.
 	PoorMatch bool
 }
@@ -54,7 +55,7 @@ type Result struct {
 type queryWord struct {
 	text  string // as typed
 	stem  string
-	share float32 // weight of a hit, 1 for a word as typed
+	share float32 // 1 for a word as typed
 	exact bool    // no prefixes, synonyms or typos
 	pair  bool    // two words that already count separately
 }
@@ -115,13 +116,11 @@ func parse(text string) []queryWord {
 	return all[:min(len(all), maxWords)]
 }
 
-// stopWords are insignificant. They are searched only if a query has no other words.
-var stopWords = sync.OnceValue(func() map[string]bool {
-	return setOf(`a about am an and any are as at be been but by can could did do does else for from had has
-	have he her here him his how i if in into is it its me my of on or our out please she should so some somebody someone something
-	than that the their them then there these they this those to us was we were what when where which while
-	who whom whose why will with would you your`)
-})
+// stopWords are searched only if a query has no other words.
+var stopWords = sync.OnceValue(func() map[string]bool { return setOf(stopWordLines) })
+
+//go:embed stopwords.txt
+var stopWordLines string
 
 // commonShare is the weight of words that are common in English. They may be rare among
 // tools, which would overrate them.

@@ -88,8 +88,8 @@ func (q *Query) restrictToView(fits func(*registry.Entry) bool) func(*registry.E
 	}
 }
 
-// includesList reports whether a query searches a list. It includes Goblin's own tools
-// only on request, because clients see them anyway.
+// includesList includes Goblin's own tools only on request, because clients see them
+// anyway.
 func (q *Query) includesList(p registry.Part, words []queryWord) bool {
 	if q.Server != "" {
 		return q.Server == p.Server()
@@ -136,7 +136,7 @@ type ranking struct {
 	posted   int
 	terms    []plannedTerm
 	single   int // words that are not pairs
-	// ideal is the maximum score of an entry, one with all words.
+	// maximum score, of an entry with all words
 	ideal float32
 }
 
@@ -438,7 +438,7 @@ func (t *topHits) compare(a, b hit) int {
 func (t *topHits) offer(f hit) {
 	switch {
 	case !t.full:
-	case f.list == t.last.list && f.score <= t.last.score: // after a rejected hit with at least this score
+	case f.list == t.last.list && f.score <= t.last.score: // after a rejected hit that is not worse
 		return
 	case t.compare(f, t.worst) >= 0:
 		t.last = f

@@ -51,7 +51,7 @@ type segment struct {
 	posts   []byte
 	postEnd []uint32
 	read    int // bytes of text
-	partial int // documents that were only read in part
+	partial int // documents read in part
 }
 
 // Bytes of a segment in addition to the terms' text.
@@ -86,9 +86,9 @@ type builder struct {
 	field []int32   // terms of the current field
 	posts []post
 
-	room, taken int // maximum and current bytes of the segment
+	room, taken int // maximum and current bytes
 	bytes       int // of read text
-	partial     int // documents that were only read in part
+	partial     int // documents read in part
 }
 
 // post is one posting; those of a term are chained by next.

@@ -1,6 +1,5 @@
 package search
 
-// maxEdits returns the number of tolerated edits in a word of n letters.
 func maxEdits(n int) int {
 	switch {
 	case n >= 8:

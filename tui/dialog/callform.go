@@ -30,7 +30,7 @@ func callTool(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea
 	var def struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
-	_ = json.Unmarshal(e.JSON(), &def) // without a schema, the form is raw JSON
+	_ = json.Unmarshal(e.JSON(), &def) // without it, the form is raw JSON
 	s := form.Spec{Intro: e.Description, Schema: def.InputSchema, Values: args, Meta: true, Submit: "call"}
 	if fields, err := form.FromSchema(def.InputSchema); err == nil {
 		s.Fields = fields
@@ -44,7 +44,7 @@ func callTool(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea
 	})
 }
 
-// startOrAsk runs a request, after a confirmation if danger is true. started may be nil.
+// startOrAsk asks for confirmation first if danger is true. started may be nil.
 func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started func()) tea.Cmd {
 	start := func() tea.Cmd {
 		if started != nil {
@@ -76,8 +76,7 @@ func isTrusted(a *uicontext.Context, it uicontext.Item) bool {
 	return ok && e != nil && string(e.JSON()) == definition
 }
 
-// risk returns the reason for a confirmation. By the protocol, a tool without hints may
-// be destructive.
+// By the protocol, a tool without hints may be destructive.
 func risk(a *uicontext.Context, it uicontext.Item) string {
 	if e := listedTool(a, it); e != nil && ToolHints(e) == (toolHints{}) {
 		return "This tool may change data (" + uicontext.SanitizeLine(it.Server) + " gives no hints)."
@@ -97,7 +96,7 @@ func Again(a *uicontext.Context, r uicontext.Request) tea.Cmd {
 	return startOrAsk(a, r, danger, nil)
 }
 
-// listedTool returns the tool of an item, or nil if it is no longer listed.
+// listedTool returns nil if the tool is no longer listed.
 func listedTool(a *uicontext.Context, it uicontext.Item) *registry.Entry {
 	t, err := a.Reg.ResolveTool(it.Listed)
 	if err != nil || t.Server != it.Server || t.Name != it.Name {

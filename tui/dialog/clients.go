@@ -20,7 +20,7 @@ import (
 
 type clientRow struct {
 	registry.Session
-	requests, failed int // in the journal's buffer
+	requests, failed int // still in the journal
 	lastRequest      time.Time
 	subscriptions    int
 	inFlight         int
@@ -30,9 +30,9 @@ type clientRow struct {
 type ClientsOptions struct {
 	*uicontext.Context
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
-	InFlight func(session string) int     // number of requests in flight
+	InFlight func(session string) int     // requests in flight
 	Failed   func(*registry.TrafficRecord) bool
-	Daemon   string // start time and origin of the daemon
+	Daemon   string // its start time and origin
 }
 
 // Clients is a dialog that lists the sessions of clients and UIs.
@@ -54,7 +54,7 @@ func NewClients(a ClientsOptions) *Clients {
 	}
 	fields := []func([]clientRow) list.Field{
 		text("client", "its name", func(r *clientRow) string { return r.Client }),
-		text("transport", "stdio, socket, http or screen", func(r *clientRow) string { return r.Transport }),
+		text("transport", "such as stdio or http", func(r *clientRow) string { return r.Transport }),
 		text("version", "its version", func(r *clientRow) string { return r.Version }),
 		text("revision", "its protocol revision", func(r *clientRow) string { return r.Protocol }),
 	}
@@ -82,7 +82,7 @@ func (d *Clients) Refresh(what registry.Changes) tea.Cmd {
 	return d.readSessions()
 }
 
-// readSessions reloads the sessions: clients first, then UIs, the oldest first.
+// readSessions sorts clients first, then UIs, the oldest first.
 func (d *Clients) readSessions() tea.Cmd {
 	a := d.app
 	d.read = a.Now()

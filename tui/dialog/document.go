@@ -19,7 +19,7 @@ import (
 const (
 	MaxData           = 16 << 20 // bytes of JSON
 	maxPath           = 512      // bytes of a path
-	maxDescents       = 2        // ".." in a path; each visits the whole subtree
+	maxDescents       = 2        // ".." in a path; each visits a whole subtree
 	maxRootFilterData = 64 << 10 // bytes of JSON for filters that use the root
 	maxFound          = 10_000   // values shown
 )
@@ -76,7 +76,7 @@ func FindInDocument(d *Document, size int, path string) (found []byte, n int, er
 		return nil, 0, errors.New("\"$\" in a filter takes too long on this much JSON")
 	}
 	defer func() {
-		if recover() != nil { // the library may panic on untrusted input
+		if recover() != nil { // the library may panic
 			found, n, err = nil, 0, errors.New("this path can't be evaluated")
 		}
 	}()

@@ -22,10 +22,10 @@ type FilterList struct {
 	uicontext.BaseDialog
 	app      FilterListOptions
 	field    list.Field
-	hasField bool // the list has the field
+	hasField bool
 	title    string
 	All      []value
-	matches  []int // indexes into All that match the typed text
+	matches  []int // indexes into All that match the input
 	window   list.Window
 	Input    textfield.Field
 	counted  bool
@@ -159,7 +159,7 @@ func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) 
 	own := list.Field{Name: f.Name, Kind: list.Text, Text: func(i int) string { return all[i].Text }}
 	query := list.Parse(list.Set("", f.Name, values), []list.Field{own})
 	index := list.NewIndex(len(all), func(int) string { return "" })
-	found, _ := query.Match(ctx, index, time.Time{}) // on cancellation, the result is discarded
+	found, _ := query.Match(ctx, index, time.Time{}) // discarded on cancellation
 	if query.IsEmpty() {
 		return
 	}
@@ -295,7 +295,6 @@ func (d *FilterList) close() tea.Cmd {
 	return d.app.Drop(d)
 }
 
-// enter applies the selection once the values are counted.
 func (d *FilterList) enter() tea.Cmd {
 	if !d.counted {
 		return nil
@@ -326,8 +325,7 @@ func (d *FilterList) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// typeKey narrows the list. Fast typing arrives as one message; each space in it toggles
-// a value.
+// Fast typing arrives as one message; each space in it toggles a value.
 func (d *FilterList) typeKey(msg tea.KeyMsg) {
 	if msg.Type != tea.KeyRunes || msg.Paste {
 		if d.Input.Update(msg) {

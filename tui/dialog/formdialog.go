@@ -20,9 +20,9 @@ type FormDialog struct {
 	Title  string
 	Form   *form.Form
 	Submit func(args, meta json.RawMessage) tea.Cmd // must close the dialog itself
-	warned bool                                     // the user was warned that Esc discards input
+	warned bool                                     // that Esc discards input
 	Refuse func(declined bool) tea.Cmd              // may be nil
-	h      int                                      // largest height so far, in lines
+	h      int                                      // largest height so far
 
 	cancel context.CancelFunc // of the running completion
 }

@@ -16,8 +16,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// mistakes is a dialog with the errors in the edited config. It closes when the config is
-// valid.
+// mistakes lists the errors in the edited config. It closes when the config is valid.
 type mistakes struct {
 	uicontext.ListDialog
 	app   *uicontext.Context

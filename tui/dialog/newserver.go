@@ -39,7 +39,7 @@ func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cm
 		giveUp()
 		return nil
 	}
-	trying, failed := false, "" // a test start is running; values that failed
+	trying, failed := false, "" // a test is running; values that failed
 	d.Submit = func(args, _ json.RawMessage) tea.Cmd {
 		name, entryKeys, err := serverEntry(args)
 		if err != nil {

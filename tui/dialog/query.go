@@ -29,8 +29,8 @@ type Query struct {
 	Input      textfield.Field
 	View       *viewer.View
 	theme      *theme.Theme
-	savedPath  *string // where the path is stored for the next time
-	isPrevious bool    // the path is the stored one; typing replaces it
+	savedPath  *string // stored for the next time
+	isPrevious bool    // the stored path; typing replaces it
 
 	found    []byte
 	count    int
@@ -61,7 +61,7 @@ func NewQuery(a *uicontext.Context, of string, savedPath *string, texts ...[]byt
 	return tea.Batch(a.Push(d), d.search())
 }
 
-// search evaluates the typed path. One command runs at a time; newer paths follow it.
+// One command runs at a time; newer paths follow it.
 func (d *Query) search() tea.Cmd {
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
 	path := d.Input.Value()

@@ -73,7 +73,6 @@ func (o *Question) opener() (dialogOpener, error) {
 	return nil, &questionError{codeBadParams, "Invalid params: unknown mode " + uicontext.CutText(p.Mode, 40)}
 }
 
-// elicitation is the params of elicitation/create.
 type elicitation struct {
 	Mode            string          `json:"mode"`
 	Message         string          `json:"message"`
@@ -92,7 +91,7 @@ func (q *Questions) waiting() []*Question {
 type QuestionPresenter struct {
 	*uicontext.Context
 	Questions *Questions
-	announced []*Question // requests that the user was notified of
+	announced []*Question // the user was notified of them
 	IsIdle    func() bool // nothing is typed and a dialog would be visible
 }
 
@@ -192,7 +191,7 @@ type QuestionDialog struct {
 	Inner       uicontext.Dialog
 	lastIgnored time.Time // when a key was last ignored
 	ready       bool      // keys are accepted
-	buttonsOnly bool      // only buttons, opened automatically: the first press doesn't count
+	buttonsOnly bool      // opened automatically: the first press of a button doesn't count
 }
 
 func (d *QuestionDialog) Heading() string {
@@ -277,7 +276,6 @@ func askerText(params json.RawMessage) string {
 	return server + ", outside of any call, so no client can answer it."
 }
 
-// askerName returns the name of the requesting server for titles.
 func askerName(params json.RawMessage) string {
 	var by registry.Asker
 	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil || by.Server == "" {

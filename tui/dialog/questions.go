@@ -27,8 +27,8 @@ type Reply struct {
 	Err    error
 }
 
-// Questions is a queue of waiting requests, the oldest first. Its methods are safe for
-// concurrent use.
+// Questions is a queue of waiting requests, the oldest first. It is safe for concurrent
+// use.
 type Questions struct {
 	mu       sync.Mutex
 	List     []*Question

@@ -15,7 +15,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// SamplingQuestion is a dialog for a sampling request, which the user answers in place of
+// SamplingQuestion is a dialog for a sampling request, which the user answers instead of
 // a model.
 type SamplingQuestion struct {
 	uicontext.BaseDialog
@@ -25,7 +25,7 @@ type SamplingQuestion struct {
 	about  string
 
 	View   *viewer.View
-	width  int // width of the current or pending layout, in cells
+	width  int // of the current or pending layout
 	cancel context.CancelFunc
 
 	Area      textfield.Field
@@ -33,7 +33,7 @@ type SamplingQuestion struct {
 	hidden    string   // explains the marks in the text area
 	aw, ah    int
 	note      string
-	confirmed bool // the next reject key discards the text
+	confirmed bool // the next reject key discards text
 }
 
 // maxAnswer is the longest answer, in characters.
@@ -118,7 +118,7 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 	if len(p.Tools) > 0 {
 		blocks = append(blocks, viewer.Section{Title: "Tools", Kind: viewer.JSON, Data: p.Tools})
 	}
-	if err != nil { // a malformed member leaves later ones unread
+	if err != nil { // later members may be missing
 		blocks = append(blocks, viewer.Section{Title: "Raw request", Kind: viewer.JSON, Data: params})
 	}
 	return blocks
@@ -185,7 +185,7 @@ func (d *SamplingQuestion) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// draw lays out the text area in w cells. The title line explains its marks.
+// draw lays out the text area. The title line explains its marks.
 func (d *SamplingQuestion) draw(w, h int) {
 	d.aw, d.ah = w, h
 	mark := "¤"

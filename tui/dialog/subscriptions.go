@@ -32,7 +32,7 @@ type Subscriptions struct {
 	Table   *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
 	reading bool              // a command reads the list
-	changed bool              // changed since the last read
+	changed bool              // since the last read
 }
 
 // NewSubscriptions returns a dialog with the current subscriptions.
@@ -172,7 +172,6 @@ func (d *Subscriptions) setColumns() {
 	d.Table.HiddenTexts = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
 }
 
-// holderNames returns the names of at most most subscribers.
 func (d *Subscriptions) holderNames(s registry.SubscriptionState, most int) string {
 	counts := map[string]int{}
 	var names []string

@@ -10,7 +10,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxAlternatives is the maximum number of alternatives; a field with more is JSON.
+// A field with more alternatives is JSON.
 const maxAlternatives = 64
 
 // makeObject makes f an Object if its members are known.
@@ -34,7 +34,6 @@ func (r *resolver) itemField(raw json.RawMessage, depth int) *Field {
 	return nil
 }
 
-// objectAlternatives returns the alternatives of an object if each has members.
 func (r *resolver) objectAlternatives(n node) []json.RawMessage {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		var all []json.RawMessage

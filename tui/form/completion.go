@@ -21,8 +21,7 @@ func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
 	}
 }
 
-// canComplete reports whether the field offers completions. A multi-line field has no
-// space for them.
+// Multi-line fields have no space for completions.
 func (f *field) canComplete() bool { return f.Completes && !f.isChoice() && !f.text.Multi() }
 
 // Start requests completions for the first focused field.
@@ -78,7 +77,7 @@ func (f *Form) takeCompletion() bool {
 	return true
 }
 
-// completionKey handles keys of the open list and reports whether it used the key.
+// completionKey reports whether it used the key.
 func (f *Form) completionKey(do string) bool {
 	switch {
 	case do == doDown:

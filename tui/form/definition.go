@@ -2,22 +2,20 @@ package form
 
 import "encoding/json"
 
-// Kind is the kind of a field.
 type Kind uint8
 
-// The kinds of fields.
 const (
-	Text      Kind = iota // a string
-	Number                // a JSON number, sent as typed
-	Integer               // a whole number of any size, sent as typed
-	Bool                  // true, false or, if optional, not sent
-	Enum                  // one of Options
-	MultiEnum             // any of Options
-	List                  // scalars of kind Item, one per line
-	JSON                  // any JSON
-	Object                // an object, whose members are fields
-	Array                 // a list, whose items are fields
-	Choice                // one of several schemas
+	Text      Kind = iota
+	Number         // sent as typed
+	Integer        // a whole number of any size, sent as typed
+	Bool           // true, false or, if optional, not sent
+	Enum           // one of Options
+	MultiEnum      // any of Options
+	List           // scalars of kind Item, one per line
+	JSON           // any JSON
+	Object         // an object, whose members are fields
+	Array          // a list, whose items are fields
+	Choice         // one of several schemas
 )
 
 // Option is one possible value of a field.
@@ -26,20 +24,20 @@ type Option struct {
 	Label string // for display
 }
 
-// Field describes one value to fill in. Its texts come from the server and are untrusted.
+// Field describes one value to fill in. Its texts are untrusted.
 type Field struct {
 	Name, Title, Description string
 	Kind                     Kind
 	Required                 bool
 	Format, Pattern          string // of strings, also those of a List
-	PatternHelp              string // describes Pattern; "" shows the pattern itself
+	PatternHelp              string // in words; "" shows the pattern itself
 	Min, Max                 *float64
 	MinLen, MaxLen           *int     // characters of a string, items of a MultiEnum or List
 	Options                  []Option // of Enum and MultiEnum
 	Item                     Kind     // of a List: Text, Number or Integer
 	Default                  json.RawMessage
 	Schema                   json.RawMessage // shown beside JSON
-	Completes                bool            // request completions while the user types
+	Completes                bool            // request completions while typing
 	OneLine                  bool            // never multi-line; pasted breaks become spaces
 	// Inline merges the value's members into the surrounding object, which has
 	// alternatives for some.

@@ -34,12 +34,11 @@ const (
 )
 
 const (
-	shortText   = 512  // maximum bytes drawn of a label or message
-	longText    = 4096 // maximum bytes drawn of a description
+	shortText   = 512  // bytes drawn of a label or message
+	longText    = 4096 // bytes drawn of a description
 	maxMenuRows = 6    // visible options or completions
 )
 
-// safeLabel returns a sanitized label or name.
 func safeLabel(s string) string { return termtext.Line(termtext.Truncate(s, shortText)) }
 
 // wrapText wraps text to at most most lines of at most w cells.
@@ -109,7 +108,6 @@ func (f *Form) Height(w, most int) int {
 	return min(most, n+len(below)+1)
 }
 
-// fixedRows returns the rows above and below the scrolling part.
 func (f *Form) fixedRows(w, h int) (above, below []row) {
 	l := f.look
 	plain := func(s string) row { return row{text: s, stop: -1} }
@@ -158,8 +156,8 @@ func (f *Form) hintLine(w int) string {
 	return b.String()
 }
 
-// scrollingRows draws the introduction, the fields and the buttons. If they exceed h
-// lines, place is the scroll position.
+// scrollingRows draws the introduction, the fields and the buttons. place is the scroll
+// position if they exceed h lines.
 func (f *Form) scrollingRows(w, h int) (seen []row, place string) {
 	l := f.look
 	var blocks [][]row
@@ -274,7 +272,6 @@ func (f *Form) rawBody(w, h int) []row {
 	}
 	end = append(end, f.buttonRow(w))
 	if room := h - len(rows) - 1; len(end) > room {
-		// Keep the focused stop visible.
 		keep := end[:0:0]
 		for _, r := range end {
 			if len(keep) < room && (r.stop == f.rawFocus || f.rawFocus >= f.stopCount() && r.stop == f.stopCount()) {

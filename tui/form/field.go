@@ -18,28 +18,27 @@ import (
 
 var errRequired = errors.New("required")
 
-// boolOptions are the options of a Bool. Space toggles true, and changes anything else to
-// true.
+// Space toggles true, and changes anything else to true.
 var boolOptions = []Option{{Value: json.RawMessage("true")}, {Value: json.RawMessage("false")}}
 
 type field struct {
 	Field
 	look    *theme.Theme
 	label   string
-	kind    Kind // of Field, or JSON while the value is of another kind
+	kind    Kind // JSON while the value is of another kind
 	text    textfield.Field
 	pattern *regexp.Regexp
 	// original is the value as it was set, sent unchanged until the first edit so that
 	// display loses nothing.
 	original json.RawMessage
 
-	selected    []bool // by option, for Bool, Enum, MultiEnum and Choice
+	selected    []bool // by option
 	cursor      int    // option under the cursor
 	cursorMoved bool   // the user moved the cursor or filtered the options
 	filter      textfield.Field
 	matches     []int // options that match the filter
 
-	parent      *field // containing field, or nil
+	parent      *field // or nil
 	count       *fieldCount
 	depth       int      // indentation level
 	children    []*field // members, items, or the selected alternative
@@ -82,13 +81,12 @@ func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field 
 	f.setValue(initial)
 	if f.kind != f.Kind || f.original == nil && !f.isNested() {
 		if _, err := f.parse(); err != nil || f.kind != f.Kind {
-			f.setValue(nil) // ignores a default of the wrong type
+			f.setValue(nil) // ignore a default of the wrong type
 		}
 	}
 	return f
 }
 
-// isChoice reports whether the user chooses the value.
 func (f *field) isChoice() bool {
 	return f.kind == Bool || f.kind == Enum || f.kind == MultiEnum || f.kind == Choice
 }
@@ -121,7 +119,7 @@ func (f *field) setText(s string, multi bool) {
 	f.text.SetValue(s)
 }
 
-// setValue sets the value; an empty one clears the field.
+// An empty value clears the field.
 func (f *field) setValue(raw json.RawMessage) {
 	f.clear()
 	raw = compact(raw)
@@ -355,7 +353,6 @@ func (f *field) listValue() (json.RawMessage, error) {
 	return rawjson.Array(values...), f.checkLength(len(values), "value")
 }
 
-// plainText returns the value as text for previews and completions.
 func (f *field) plainText() string {
 	switch f.kind {
 	case Text, Number, Integer, JSON, List:
@@ -378,8 +375,7 @@ func (f *field) rawValue(stand func(text string) json.RawMessage) json.RawMessag
 	return raw
 }
 
-// rawOrNone returns the value for the raw mode, or nil if there is none. Invalid text
-// becomes a string.
+// rawOrNone returns the value for the raw mode, or nil. Invalid text becomes a string.
 func (f *field) rawOrNone(stand func(text string) json.RawMessage) json.RawMessage {
 	if text := f.invalidJSON(); text != "" {
 		return stand(text)
@@ -440,7 +436,6 @@ func (f *field) filterOptions() {
 	}
 }
 
-// maxLineOptions is the maximum number of options on a line.
 const maxLineOptions = 5
 
 func (f *field) fitsLine(w int) bool {
@@ -497,7 +492,7 @@ func (f *field) clearChoice() {
 // typeKey handles a key and reports whether the text changed.
 func (f *field) typeKey(msg tea.KeyMsg) bool {
 	if f.original != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
-		f.text.SetValue("") // typing replaces a default number instead of extending it
+		f.text.SetValue("") // typing replaces a default number
 	}
 	if !f.text.Update(msg) {
 		return false

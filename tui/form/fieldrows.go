@@ -86,7 +86,7 @@ func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 	return rows, cursor
 }
 
-// remarks returns the problem, the kind and the description for below the value.
+// remarks returns the lines below a value: problem, kind and description.
 func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
 	l := f.look
 	var out []string
@@ -104,7 +104,6 @@ func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
 	return out
 }
 
-// describe returns a short text about the accepted values.
 func (f *field) describe(l *theme.Theme) string {
 	parts := []string{safeLabel(f.Name)}
 	if f.Title == "" || f.Title == f.Name {

@@ -29,7 +29,7 @@ import (
 const (
 	MaxFields  = 512  // fields of a form
 	MaxOptions = 4096 // options of a field
-	maxOffered = 200  // visible completions; the protocol allows 100 per response
+	maxOffered = 200  // shown; the protocol allows 100 per response
 )
 
 // Spec describes a form.
@@ -54,10 +54,9 @@ type Spec struct {
 	// Decline adds a decline button. Enter in the last field then moves to the buttons
 	// instead of submitting.
 	Decline bool
-	Actions keymap.Map // keys of actions; nil means the defaults
+	Actions keymap.Map // nil means the default keys
 }
 
-// Action is the user's decision.
 type Action uint8
 
 // Results of [Form.Update] and [Form.Click].
@@ -74,7 +73,7 @@ type Completion struct {
 	Form         *Form
 	Gen          int
 	Field, Value string
-	Others       map[string]string // other fields with a value
+	Others       map[string]string // with a value
 }
 
 // Form is a form in one UI.
@@ -90,14 +89,14 @@ type Form struct {
 	focus  int      // index of a field or, beyond them, a button
 	offset int      // first visible line of the scrolling part
 	w      int      // of the last draw
-	rows   []row    // lines of the last draw
+	rows   []row    // of the last draw
 	dirty  bool
 
 	intro          []string // wrapped for introW cells and introH lines
 	introW, introH int
 
-	failure string // problem of the whole form
-	note    string // reason why the schema is not checked
+	failure string // of the whole form
+	note    string // why the schema is not checked
 	check   *validator
 	preview string
 
@@ -107,15 +106,15 @@ type Form struct {
 	meta      textfield.Field
 	metaErr   string
 	rawFocus  int                        // the arguments, _meta if enabled, the buttons
-	rawValues map[*field]json.RawMessage // values on entering the raw mode
-	rawText   string                     // text on entering the raw mode
+	rawValues map[*field]json.RawMessage // on entering the raw mode
+	rawText   string                     // on entering the raw mode
 	schema    schemaText                 // shown beside the arguments
 
 	gen         *atomic.Int64 // of the last request; shared with waiting commands
 	completions []string
 	total       int
 	more        bool // the server has more
-	chosen      int  // index of the chosen completion, or -1
+	chosen      int  // index, or -1
 	unasked     bool // the field is empty
 }
 
@@ -166,7 +165,6 @@ func (f *Form) setValues(values json.RawMessage, set func(fd *field, value json.
 	}
 }
 
-// maxMembers is the maximum number of members of a value.
 const maxMembers = 1 << 16
 
 // IsEdited reports whether the user changed anything.
@@ -175,8 +173,8 @@ func (f *Form) IsEdited() bool { return f.dirty }
 // ShowError shows an error and keeps the focus.
 func (f *Form) ShowError(message string) { f.failure = message }
 
-// Values returns the arguments in the order of the fields and _meta, both without empty
-// values. It fails for the first invalid one.
+// Values returns the arguments in the order of the fields without empty ones, and _meta
+// or nil. It fails for the first invalid value.
 func (f *Form) Values() (args, meta json.RawMessage, err error) {
 	args, meta, wrong := f.collect()
 	if len(wrong) > 0 {
@@ -185,7 +183,6 @@ func (f *Form) Values() (args, meta json.RawMessage, err error) {
 	return args, meta, nil
 }
 
-// metaName is the name of a problem of _meta.
 const metaName = "_meta"
 
 func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
@@ -221,7 +218,6 @@ func (f *Form) sortProblems(wrong []problem) {
 	})
 }
 
-// arguments returns the values of the fields and the other members.
 func (f *Form) arguments() (json.RawMessage, []problem) {
 	list, wrong := collectAll(f.top)
 	if f.spec.Strings {

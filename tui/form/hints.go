@@ -6,7 +6,7 @@ import (
 	"goblin/tui/keys"
 )
 
-// hint returns a hint for an action, or none if it has no key.
+// hint returns nothing if the action has no key.
 func (f *Form) hint(do, does string) []keys.Hint {
 	return keys.Table{{ID: "form." + do, Hint: does}}.WithKeys(f.spec.Actions).Hints()
 }
@@ -58,7 +58,6 @@ func (f *Form) formHints() []keys.Hint {
 	return out
 }
 
-// keyOf names the key of an action in texts.
 func (f *Form) keyOf(do string) string {
 	for _, h := range f.hint(do, do) {
 		return keymap.FormatKey(h.Key)
@@ -83,7 +82,6 @@ func (f *field) spaceDoes() string {
 	return ""
 }
 
-// itemHints returns the keys for items of the surrounding list.
 func (f *Form) itemHints(fd *field) []keys.Hint {
 	list, _ := fd.enclosingArray()
 	if list == nil {

@@ -72,7 +72,6 @@ func compact(raw []byte) json.RawMessage {
 	return b.Bytes()
 }
 
-// sameJSON reports whether two JSON texts differ only in spaces.
 func sameJSON(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 
 // indent formats JSON for editing and escapes invisible characters. JSON with too many

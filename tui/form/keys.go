@@ -97,7 +97,7 @@ func asText(k tea.KeyMsg, do string) tea.KeyMsg {
 	return k
 }
 
-// formKey handles keys of the whole form and reports whether it used the key.
+// formKey reports whether it used the key.
 func (f *Form) formKey(do string) bool {
 	switch {
 	case do == doRaw && f.raw:
@@ -155,7 +155,6 @@ func (f *Form) focused() int {
 	return f.focus
 }
 
-// currentField returns the field with the focus, or nil.
 func (f *Form) currentField() *field {
 	if f.raw || f.focus >= len(f.fields) {
 		return nil
@@ -163,7 +162,6 @@ func (f *Form) currentField() *field {
 	return f.fields[f.focus]
 }
 
-// focusedButton returns the index of the focused button, or -1.
 func (f *Form) focusedButton() int {
 	return max(f.focused()-f.stopCount(), -1)
 }
@@ -178,7 +176,6 @@ func (f *Form) buttons() ([]string, []Action) {
 	return []string{f.spec.Submit, "cancel"}, []Action{Submitted, Cancelled}
 }
 
-// moveFocus moves the focus by d stops and wraps around.
 func (f *Form) moveFocus(d int) {
 	labels, _ := f.buttons()
 	n := f.stopCount() + len(labels)
@@ -201,7 +198,7 @@ func (f *Form) focusOn(i int) {
 	f.closeCompletions()
 	if fd := f.currentField(); fd != nil {
 		if fd.err == "" {
-			_ = fd.verify(false) // shown under the field
+			_ = fd.verify(false) // shows the problem
 		}
 		if fd.filter.Value() != "" {
 			fd.filter.SetValue("")
@@ -388,7 +385,6 @@ func (f *Form) widen(fd *field) {
 	fd.text.MoveTo(0, col)
 }
 
-// nextField focuses the next field, or submits the form after the last.
 func (f *Form) nextField() Action {
 	if f.focus == len(f.fields)-1 && !f.spec.Decline {
 		return f.submit()
@@ -419,8 +415,7 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 	return None
 }
 
-// chooseKey handles keys that move among options and choose them. line means they are on
-// one line.
+// line means that the options are on one line.
 func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 	switch {
 	case do == doUp || do == doDown:

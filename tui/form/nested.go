@@ -16,7 +16,7 @@ import (
 
 // Limits of nested values.
 const (
-	maxLive         = 4096 // fields of a form at a time; others become JSON
+	maxLive         = 4096 // fields of a form; others become JSON
 	maxItems        = 200  // items of an array as fields
 	maxTries        = 2000 // alternatives tried against values
 	maxInitialItems = 8    // initial items of an array with a minimum
@@ -97,7 +97,7 @@ func (f *field) renumber() {
 	}
 }
 
-// setAlternative selects an alternative of a Choice, or none for -1.
+// -1 selects none.
 func (f *field) setAlternative(i int) {
 	f.uncount(f.children)
 	f.children = nil
@@ -206,7 +206,6 @@ func assignMembers(fields []*field, values json.RawMessage, set func(fd *field, 
 	return nil, true
 }
 
-// collectAll returns the values of fields as members, and all problems.
 func collectAll(fields []*field) (list []member, wrong []problem) {
 	for _, fd := range fields {
 		raw, bad := fd.collect()
@@ -216,7 +215,6 @@ func collectAll(fields []*field) (list []member, wrong []problem) {
 	return list, wrong
 }
 
-// appendTo appends the value of a field to the members of its object.
 func (f *field) appendTo(list []member, raw json.RawMessage) []member {
 	if !f.Inline {
 		return append(list, member{f.Name, raw})
@@ -265,7 +263,6 @@ func (f *field) collect() (json.RawMessage, []problem) {
 	return nil, nil
 }
 
-// nestedValue returns the value of a nested field or its first problem.
 func (f *field) nestedValue() (json.RawMessage, error) {
 	raw, wrong := f.collect()
 	if len(wrong) > 0 {
@@ -423,7 +420,7 @@ func (f *Form) findField(p problem) (at *field, rest []string) {
 	return at, rest
 }
 
-// toggleNested handles Space: it includes or excludes an object, or adds a list item.
+// toggleNested includes or excludes an object, or adds a list item.
 func (f *Form) toggleNested(fd *field) {
 	switch {
 	case fd.kind == Array:
@@ -452,7 +449,6 @@ func (f *Form) insertItem(list *field, at int) {
 	f.focusField(kid)
 }
 
-// focusField focuses a field or its first descendant that takes the focus.
 func (f *Form) focusField(fd *field) {
 	for at := range fd.all() {
 		if i := slices.Index(f.fields, at); i >= 0 && at.takesFocus() {

@@ -13,7 +13,7 @@ const (
 	maxOutlineValues = 12 // options listed per field
 )
 
-// Line is one line of an outline. Its texts come from the server and are untrusted.
+// Line is one line of an outline. Its texts are untrusted.
 type Line struct{ Name, Text string }
 
 // Outline describes fields and their members: values, formats, limits and defaults.
@@ -40,7 +40,7 @@ func outline(lines []Line, fields []Field, depth int) []Line {
 	return lines
 }
 
-// outlineFields returns the fields below f. The line of a list covers its items.
+// The line of a list covers its items.
 func (f *Field) outlineFields() []Field {
 	switch f.Kind {
 	case Array:

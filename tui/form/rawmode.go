@@ -69,7 +69,7 @@ func (f *Form) enterRawMode() {
 func (f *Form) leaveRawMode() {
 	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
-	unchanged := f.area.Value() == f.rawText // the text may be invalid, but the fields have it
+	unchanged := f.area.Value() == f.rawText // maybe invalid, but the fields have it
 	if err := checkObject(s); err != nil && !unchanged {
 		f.areaErr, f.rawFocus = err.Error(), 0
 		return
@@ -116,7 +116,6 @@ func (f *Form) fillLast() {
 	f.updatePreview()
 }
 
-// hiddenMembers describes the members that are sent without a field.
 func (f *Form) hiddenMembers() string {
 	if len(f.extra) == 0 {
 		return ""

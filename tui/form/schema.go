@@ -102,18 +102,17 @@ func nodeOf(raw json.RawMessage) node {
 	return n
 }
 
-// resolver follows the references of one schema.
 type resolver struct {
 	root       node
 	steps      map[string]node // decoded schemas by pointer
 	texts      map[string]json.RawMessage
-	bytesLeft  int // bytes left for expanded schemas
-	fieldsLeft int // fields left to create, so that recursion ends
+	bytesLeft  int // for expanded schemas
+	fieldsLeft int // so that recursion ends
 }
 
 const (
-	maxMade  = 8192 // fields of a form, including nested ones
-	maxDepth = 8    // nesting depth of fields
+	maxMade  = 8192 // including nested ones
+	maxDepth = 8    // nesting of fields
 )
 
 // lookup returns the target of "#" and a JSON pointer (RFC 6901), or nil. Anchors and
@@ -146,7 +145,6 @@ func (r *resolver) lookup(ref string) node {
 	return at
 }
 
-// nodeOfValue returns the members of an object, or the items of an array by index.
 func nodeOfValue(raw json.RawMessage) node {
 	if !rawjson.IsArray(raw) {
 		return nodeOf(raw)
@@ -182,7 +180,7 @@ func (r *resolver) resolve(n node) node {
 		maps.Copy(merged, beside)
 		n = merged
 	}
-	return node{} // too deep or circular: nothing is known
+	return node{} // too deep or circular
 }
 
 // onlySchema returns the only schema of a list, or nil. With nulls, null schemas don't
@@ -270,7 +268,6 @@ func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	return f
 }
 
-// makeArray makes f a MultiEnum or List of simple items, or an Array of fields.
 func (r *resolver) makeArray(f *Field, n node, depth int) {
 	items := r.resolve(nodeOf(n["items"]))
 	if n["prefixItems"] != nil || items == nil {

@@ -10,8 +10,7 @@ import (
 	glua "github.com/yuin/gopher-lua"
 )
 
-// keptFunctions are the functions of gopher-lua's base library that scripts get
-// unchanged.
+// keptFunctions are the unchanged functions of gopher-lua's base library.
 var keptFunctions = []string{
 	"_G", "_VERSION", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "rawset",
 	"select", "setmetatable", "type", "unpack",
@@ -131,8 +130,8 @@ func (r *run) displayText(L *glua.LState, v glua.LValue) string {
 	return r.toString(L, v)
 }
 
-// openString removes string.dump, which exposes bytecode, adds support for this package's
-// values, and limits memory.
+// openString removes string.dump, which exposes bytecode, supports this package's values,
+// and limits memory.
 func (r *run) openString(L *glua.LState) {
 	glua.OpenString(L)
 	L.Pop(1)
@@ -208,7 +207,6 @@ func splitLine(text string) (line int, message string) {
 	return line, strings.TrimPrefix(message, " ")
 }
 
-// hint returns a hint at the cause of an error, or "".
 func (r *run) hint(message string) string {
 	switch {
 	case strings.Contains(message, "attempt to call a non-function object") && r.prog.shadowed > 0:

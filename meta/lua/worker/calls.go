@@ -11,7 +11,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-const maxParallel = 8 // requests of one run in flight
+const maxParallel = 8 // of one run
 
 // askCall sends a request that counts as a call. It raises an error if the call fails.
 func (r *run) askCall(L *glua.LState, q ScriptMessage, body []byte) []byte {
@@ -38,7 +38,7 @@ func (r *run) askCall(L *glua.LState, q ScriptMessage, body []byte) []byte {
 	return a.body
 }
 
-// waitAnswer waits for an answer without the lock, so that other threads can run.
+// waitAnswer releases the lock while it waits, so that other threads can run.
 func (r *run) waitAnswer(L *glua.LState, q ScriptMessage, body []byte) (a answer) {
 	current := L.G.CurrentThread
 	r.lock.Unlock()

@@ -27,7 +27,7 @@ type catalog struct {
 	meta    *glua.LTable
 }
 
-// server is one server; its tools are looked up when first needed.
+// server is one server. Its tools are looked up when first needed.
 type server struct {
 	name  string
 	table *glua.LTable

@@ -17,7 +17,7 @@ import (
 // script, with names that no script can write.
 const (
 	guardAwait = "(await)" // x:await()
-	guardAll   = "(all)"   // all{…}: the variable all, the table, the indices of deferred entries
+	guardAll   = "(all)"   // all{…}: the variable all, the table, deferred indices
 )
 
 var guardNames = []string{guardAwait, guardAll}
@@ -82,7 +82,7 @@ func setLine[N ast.PositionHolder](n N, line int) N {
 type rewriter struct {
 	prog    *program
 	calls   int // calls in the current function
-	varargs int // uses of ... in it
+	varargs int // in it
 }
 
 func (rw *rewriter) walk(v reflect.Value) {
@@ -151,7 +151,6 @@ func (rw *rewriter) names(n ast.PositionHolder) {
 	}
 }
 
-// guardCall returns the call of a guard that replaces another call.
 func guardCall(e *ast.FuncCallExpr, guard string, args ...ast.Expr) *ast.FuncCallExpr {
 	fn := setLine(&ast.IdentExpr{Value: guard}, e.Line())
 	return setLine(&ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: e.AdjustRet}, e.Line())

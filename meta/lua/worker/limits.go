@@ -12,7 +12,7 @@ import (
 	glua "github.com/yuin/gopher-lua"
 )
 
-// memoryInterval is the interval between checks of the memory.
+// interval between checks of the memory
 const memoryInterval = 3 * time.Millisecond
 
 // stopper is the context of the virtual machine, which checks it before each instruction.
@@ -83,13 +83,13 @@ type memoryGrowth struct {
 	allowed  atomic.Bool
 
 	collectLock    sync.Mutex
-	nextCollection atomic.Int64 // minimum bytes in use for the next collection
+	nextCollection atomic.Int64 // bytes in use for the next one
 }
 
 func (g *memoryGrowth) memoryInUse() int64 { return memory() - g.baseline }
 
-// requestMemory waits until Goblin allows more than FreeMemory, if the script uses more.
-// It also returns when the script is done.
+// requestMemory waits until Goblin allows more than FreeMemory, if the script uses more,
+// or until the script is done.
 func (r *run) requestMemory() {
 	if r.allowed.Load() || r.memoryInUse() <= 2*r.start.FreeMemory {
 		return
@@ -113,8 +113,7 @@ func (r *run) watchMemory() {
 	}
 }
 
-// needsCollection reports whether garbage must be collected to determine the script's
-// memory.
+// needsCollection reports whether only a collection can tell the script's memory.
 func (r *run) needsCollection(inUse int64) bool {
 	return inUse > max(r.start.Memory, r.nextCollection.Load())
 }

@@ -29,9 +29,9 @@ func setLimits(start *Start) {
 	}
 }
 
-// closeInherited closes all descriptors except the standard streams. It closes those
-// without close-on-exec, which Goblin inherited and passed on unknowingly, and those
-// under /sys, which Go's runtime opened to count processors.
+// closeInherited closes descriptors without close-on-exec, which Goblin inherited and
+// passed on unknowingly, and those under /sys, which Go's runtime opened to count
+// processors. It keeps the standard streams.
 func closeInherited() {
 	dir := "/proc/self/fd"
 	files, err := os.ReadDir(dir)

@@ -15,10 +15,10 @@ const (
 	idleTimeout = 5 * time.Minute
 	// exitGrace is the time for the virtual machine to stop and report the line.
 	exitGrace = 100 * time.Millisecond
-	maxProcs  = 2 // one for the script, one for the garbage collector
+	maxProcs  = 2 // the script and the garbage collector
 )
 
-// Command is the only argument of a program that makes it the process of a script.
+// Command is the only argument of a process of a script.
 const Command = "script-worker"
 
 // Each script needs a process, so it starts here, before the rest of the program
@@ -50,7 +50,7 @@ func serve(in io.Reader, out io.Writer) int {
 		return 2
 	}
 	if !unwanted.Stop() {
-		select {} // the process is exiting, and has not acknowledged the script
+		select {} // exiting; the script is not acknowledged
 	}
 	setLimits(&start)
 	l := &connection{in: in, out: out, waiting: map[int]chan answer{}, closed: make(chan struct{})}
@@ -96,7 +96,7 @@ type answer struct {
 type connection struct {
 	in     io.Reader
 	out    io.Writer
-	closed chan struct{} // closed when Goblin closed the pipe
+	closed chan struct{} // when Goblin closed the pipe
 
 	writing sync.Mutex
 	mu      sync.Mutex
@@ -131,7 +131,7 @@ func (l *connection) read(stop func(*Error)) {
 		delete(l.waiting, head.ID)
 		l.mu.Unlock()
 		if ch != nil {
-			ch <- answer{head, body} // never blocks: the channel is buffered
+			ch <- answer{head, body} // never blocks: buffered
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (l *connection) ask(q ScriptMessage, body []byte, ended <-chan struct{}) (a
 	l.waiting[q.ID] = ch
 	l.mu.Unlock()
 	if err := l.write(q, body); err != nil {
-		<-ended // the pipe is closed, and the process will exit
+		<-ended // the process will exit
 		return answer{}, false
 	}
 	select {

@@ -72,7 +72,7 @@ func asError(err error) *Error {
 func (r *run) execute() (err error) {
 	L := r.main
 	defer func() {
-		if p := recover(); p != nil { // outside of the protected call, while opening libraries
+		if p := recover(); p != nil { // while opening libraries
 			err = r.runError(fmt.Errorf("%v", p))
 		}
 	}()

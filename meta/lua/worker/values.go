@@ -172,7 +172,7 @@ func (e *encoder) length(t *glua.LTable) (int, bool) {
 	for k, v := t.Next(glua.LNil); k != glua.LNil; k, v = t.Next(k) {
 		i, ok := k.(glua.LNumber)
 		if !ok || i < 1 || i > glua.LNumber(glua.MaxArrayIndex) || i != glua.LNumber(int(i)) {
-			return 0, false // a key that is not an index
+			return 0, false // not an index
 		}
 		if v != glua.LNil {
 			n, filled = max(n, int(i)), filled+1

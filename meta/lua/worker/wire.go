@@ -1,7 +1,3 @@
-// A frame is a message between Goblin and a script's process, on the process's stdin and
-// stdout. It consists of a JSON head and a raw body, both prefixed by their lengths.
-// Readers limit both lengths, and learn the body's length before they allocate it.
-
 package worker
 
 import (
@@ -14,7 +10,7 @@ import (
 // Limits of a script's requests, in bytes.
 const (
 	MaxHead = 1 << 20
-	MaxName = 4 << 10 // of names of tools, prompts and servers, queries and MIME types
+	MaxName = 4 << 10 // of names, queries and MIME types
 	MaxURI  = 64 << 10
 )
 
@@ -29,17 +25,17 @@ type Start struct {
 
 // Values of ScriptMessage.Ask.
 const (
-	AskCall   = "call"   // a tool by its listed name; the body has its arguments
+	AskCall   = "call"   // a tool by its listed name; body: arguments
 	AskRead   = "read"   // a resource by its URI
-	AskPrompt = "prompt" // a prompt by its name; the body has any arguments
+	AskPrompt = "prompt" // a prompt by its name; body: arguments, if any
 	AskSearch = "search" // cards, best first
 	AskTool   = "tool"   // a tool by its own name or identifier: a Tool
 	AskList   = "list"   // cards of the servers' lists
-	AskMemory = "memory" // use more than Start.FreeMemory; answered when allowed
+	AskMemory = "memory" // more than Start.FreeMemory; answered when allowed
 
-	NotifyStarted = "begun" // the script was received; notifications are not answered
+	NotifyStarted = "begun" // script received; notifications are not answered
 	NotifyPrint   = "print"
-	NotifyResult  = "result" // the body is JSON; the last one counts
+	NotifyResult  = "result" // body: JSON; the last one counts
 )
 
 // ScriptMessage is the head of a frame from a script: a request, a notification or, with
@@ -48,7 +44,7 @@ type ScriptMessage struct {
 	ID     int      `json:",omitempty"` // of the request
 	Ask    string   `json:",omitempty"`
 	Server string   `json:",omitempty"` // config name
-	Tool   string   `json:",omitempty"` // the server's own name of the called tool
+	Tool   string   `json:",omitempty"` // the server's own name
 	Name   string   `json:",omitempty"` // name, URI or query
 	Kind   string   `json:",omitempty"`
 	MIME   string   `json:",omitempty"`
@@ -71,8 +67,7 @@ type GoblinMessage struct {
 	// the server's error.
 	Error string `json:",omitempty"`
 	Code  *int   `json:",omitempty"`
-	// Stop stops the script for this reason.
-	Stop *Error `json:",omitempty"`
+	Stop  *Error `json:",omitempty"`
 }
 
 // Tool is a tool of a server.
@@ -117,7 +112,7 @@ type Error struct {
 	Kind    Kind
 	Line    int // 0 if unknown
 	Message string
-	Cause   error `json:"-"` // cause of the context, for Cancelled; otherwise nil
+	Cause   error `json:"-"` // of the context, for Cancelled
 }
 
 func (e *Error) Error() string {
@@ -148,9 +143,11 @@ func FormatSize(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-const lengths = 4 + 8 // bytes of the head's and the body's length
+const lengths = 4 + 8 // bytes of both lengths
 
-// WriteFrame writes a frame. It is not safe for concurrent use.
+// WriteFrame writes a frame, the message between Goblin and a script's process on the
+// process's stdin and stdout. It consists of a JSON head and a raw body, both prefixed by
+// their lengths. WriteFrame is not safe for concurrent use.
 func WriteFrame(w io.Writer, head any, body []byte) error {
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -173,7 +170,8 @@ func WriteFrame(w io.Writer, head any, body []byte) error {
 }
 
 // ReadHead reads the head of a frame, at most most bytes, and returns the length of the
-// following body. It returns io.EOF between frames.
+// following body, which callers must check before they read it. It returns io.EOF between
+// frames.
 func ReadHead(r io.Reader, most int, head any) (body int64, err error) {
 	var at [lengths]byte
 	if _, err := io.ReadFull(r, at[:]); err != nil {
