@@ -60,13 +60,11 @@ func (h *header) updateRates(a *app) {
 	a.Pulse.Read(a.Reg.Traffic(), now)
 }
 
-// rate counts the requests of the last minute.
 type rate struct {
 	readings [minute + 1]uint64 // total request counts, one per second
 	at       int64              // second of the last reading, 0 before the first
 }
 
-// minute is the period of the rate, in seconds.
 const minute = 60
 
 func (r *rate) read(now time.Time, all uint64) {
@@ -253,7 +251,7 @@ func (a *app) barLine() string {
 		return lk.Sides(left, text+" ", a.W)
 	}
 	if notice := a.Reg.Notice(); notice != "" {
-		// The user knows the folder, and it would leave too little room for the mistake.
+		// The folder would leave too little room for the mistake.
 		if path := a.o.Daemon.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
@@ -268,8 +266,8 @@ func (a *app) barLine() string {
 	return a.idleLine()
 }
 
-// idleLine returns a hint. It reports an otherwise unused daemon, which the user may have
-// forgotten, the heading of a list without a border, or the demo's first steps.
+// idleLine returns a hint: that the user may have forgotten an otherwise unused daemon,
+// the heading of a list without a border, or the demo's first steps.
 func (a *app) idleLine() string {
 	lk, o := a.Theme, a.o.Daemon
 	switch {

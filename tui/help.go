@@ -23,7 +23,7 @@ type help struct {
 	app    *app
 	title  string
 	all    []helpLine
-	found  []helpLine // lines of all that match the search
+	found  []helpLine
 	input  textfield.Field
 	window list.Window
 }
@@ -91,10 +91,9 @@ func helpLines(t keys.Table) []helpLine {
 	return out
 }
 
-// helpKeys returns the keys of a binding that fit the column.
 func helpKeys(b *keys.Binding) string {
 	if len(b.Keys) == 0 {
-		if len(b.Names) == 0 && strings.Contains(b.ID, ".") { // a dialog's keys are not in the palette
+		if len(b.Names) == 0 && strings.Contains(b.ID, ".") { // not in the palette
 			return "(no key)"
 		}
 		return ":" + append(slices.Clone(b.Names), b.ID)[0]
@@ -230,7 +229,7 @@ func (d *help) Update(msg tea.Msg) tea.Cmd {
 	uicontext.ScrollWheel(d.window.Scroll, msg)
 	key, ok := msg.(tea.KeyMsg)
 	if ok && d.input.Value() == "" && key.Type == tea.KeyRunes && key.Runes[0] == '/' {
-		key.Runes = key.Runes[1:] // "/" from habit; all text is searched for anyway
+		key.Runes = key.Runes[1:] // "/" from habit
 	}
 	if ok && (key.Type != tea.KeyRunes || len(key.Runes) > 0) && d.input.Update(key) {
 		d.search()

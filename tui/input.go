@@ -12,8 +12,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// handleKeys handles keys. Keys typed fast arrive as one message, and Escape followed by
-// another key as Alt with that key. Both are split.
+// Keys typed fast arrive as one message, and Escape followed by another key as Alt with
+// that key. handleKeys splits both.
 func (a *app) handleKeys(msg tea.KeyMsg) tea.Cmd {
 	if msg.Alt && (msg.Type == tea.KeyRunes || msg.Type == tea.KeyEsc || msg.Type == tea.KeyEnter || msg.Type == tea.KeySpace) && !msg.Paste {
 		rest := msg
@@ -25,7 +25,7 @@ func (a *app) handleKeys(msg tea.KeyMsg) tea.Cmd {
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
 			if n := len(a.Dialogs); n > dialogs && !a.isTyping() && uicontext.NeedsReading(a.Dialogs[n-1]) {
-				break // the user has not read the dialog that the other keys would answer
+				break // the user has not read this dialog
 			}
 			if a.isTyping() { // a key opened a text field
 				cmds = append(cmds, a.handleKeys(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
@@ -38,7 +38,6 @@ func (a *app) handleKeys(msg tea.KeyMsg) tea.Cmd {
 	return a.key(msg)
 }
 
-// isTyping reports whether characters are text now.
 func (a *app) isTyping() bool {
 	if n := len(a.Dialogs); n > 0 {
 		return a.Dialogs[n-1].Typing()
@@ -84,7 +83,6 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 	return a.RunBinding(b.ID, run)
 }
 
-// whyDisabled returns why a binding cannot be run now, or "".
 func (a *app) whyDisabled(b *keys.Binding) string {
 	why := b.WhyDisabled
 	if why == nil {
@@ -110,8 +108,6 @@ func (a *app) scroll(id string) func() tea.Cmd {
 
 const doubleClick = 400 * time.Millisecond
 
-// handleMouse handles the mouse. A click selects, a double click opens, and the wheel
-// scrolls.
 func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	if n := len(a.Dialogs); n > 0 {
 		return a.SendToDialog(msg)
@@ -146,7 +142,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 	again := msg.X == a.LastClick.X && msg.Y == a.LastClick.Y && a.Now().Sub(a.LastClick.Time) < doubleClick
 	a.LastClick = pane.Click{X: msg.X, Y: msg.Y, Time: a.Now()}
 	if again {
-		a.LastClick = pane.Click{} // a third click does not open it again
+		a.LastClick = pane.Click{} // does not open it again
 	}
 	if a.filtering && msg.Y != a.H-2 {
 		a.endFilter()

@@ -27,7 +27,7 @@ const (
 )
 
 // bindings returns all keys of the UI outside of forms and dialogs, in the order of help.
-// Bindings without a function are implemented by the panes.
+// Panes implement bindings without a function.
 func (a *app) bindings() keys.Table {
 	return slices.Concat(
 		a.goKeys().InGroup(groupGo),
@@ -114,7 +114,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "subscriptions", Long: "List subscriptions with holders and updates", Names: []string{"subscriptions", "subs"}, SearchWords: "watches who holds", Run: a.ShowSubscriptions},
 		{ID: "templates", Hint: "templates", Long: "Switch between resources and templates", Names: []string{"templates"}, SearchWords: "expand"},
 		{ID: "reload", Hint: "reload", Long: "Fetch the content again (Servers: restart)", Names: []string{"reload"}, SearchWords: "refresh restart fetch again read"},
-		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server", Names: []string{"toggle"}, SearchWords: "turn off on stop start disable"},
+		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server", Names: []string{"toggle"}, SearchWords: "off on turn stop start disable"},
 		{ID: "switch", Hint: "disable/enable", Long: "Disable or enable it for clients (of the chosen profile)", Names: []string{"off", "on"}, SearchWords: "disable enable hide tool"},
 		{ID: "seen", Hint: "hide dim rows", Long: "Hide or show entries that clients don't see", Names: []string{"seen"}, SearchWords: "hide dimmed profile hidden"},
 		{ID: "view", Long: "Choose a profile to see what its clients see", Names: []string{"view", "profile"}, SearchWords: "clients", Run: func() tea.Cmd { return dialog.NewProfileChooser(a.Context) }},
@@ -175,8 +175,7 @@ func (a *app) screenKeys() keys.Table {
 	}
 }
 
-// answerAddsServer reports whether the answer key adds a server, which it does while no
-// request is open.
+// The answer key adds a server while no request is open.
 func (a *app) answerAddsServer() bool {
 	return a.Open == pane.PaneServers && a.questions.Questions.Len() == 0
 }
@@ -214,7 +213,7 @@ func (a *app) keyOf(id string) string {
 			return ":" + b.Names[0]
 		}
 	}
-	if strings.Contains(id, ".") { // a dialog's keys are not in the palette
+	if strings.Contains(id, ".") { // not in the palette
 		return "no key"
 	}
 	return ":" + id

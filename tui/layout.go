@@ -125,7 +125,7 @@ func (a *app) emptyText(p pane.Pane, w int) []string {
 }
 
 func (a *app) drawDialog(lines []string, d uicontext.Dialog) []string {
-	room := a.H - 2 // messages and keys of the dialog stay visible below
+	room := a.H - 2 // the dialog's messages and keys stay visible
 	w, h := d.Size(a.W-2, room)
 	w, h = max(min(w, a.W), 10), max(min(h, room), 3)
 	text, where := d.Lines(w-2, h-2), uicontext.ScrollPosition(d)

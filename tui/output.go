@@ -10,27 +10,26 @@ import (
 )
 
 // output shares the terminal between Bubble Tea, which switches its modes, and the
-// painter, which draws the frames. Frames leave the cursor on the selected row, where
-// screen readers look for it. A frame positions each of its lines, so the cursor may be
-// anywhere between frames.
+// painter, which draws the frames. Frames leave the cursor on the selected row for
+// assistive technology. Each line of a frame is positioned, so the cursor may be anywhere
+// between frames.
 type output struct {
 	w           io.Writer
 	mu          sync.Mutex    // serializes writes
-	screenShown bool          // the alternate screen is shown
+	screenShown bool          // the alternate buffer is visible
 	cursor      atomic.Uint32 // row and column, from 1, 16 bits each
-	// beforeLeave returns bytes to write before the alternate screen is left. It may be
+	// beforeLeave returns bytes to write before the alternate buffer is left. It may be
 	// nil.
 	beforeLeave func() []byte
 }
 
-// maxWrite is the size of one write, in bytes. A terminal at the end of a slow connection
-// must accept it within the write timeout.
+// maxWrite is the size of one write, in bytes. A slow connection must accept it within
+// the write timeout.
 const maxWrite = 256 << 10
 
-// Sequences that enter and leave the alternate screen.
+// Sequences that enter and leave the alternate buffer.
 const enterScreen, leaveScreen = "\x1b[?1049h", "\x1b[?1049l"
 
-// setCursor sets the cursor's position after the next frame.
 func (o *output) setCursor(x, y int) { o.cursor.Store(uint32(y+1)<<16 | uint32(x+1)&0xffff) }
 
 // home begins each frame of Bubble Tea's renderer.
@@ -46,7 +45,7 @@ func (o *output) Write(frame []byte) (int, error) {
 	return o.writePart(frame)
 }
 
-// paint writes a frame unless the alternate screen is hidden.
+// paint writes a frame unless the alternate buffer is hidden.
 func (o *output) paint(frame []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -78,8 +78,7 @@ func (p *painter) run(ctx context.Context) {
 	}
 }
 
-// paint replaces the shown lines: first their text, which users wait for, then the
-// images.
+// paint writes the text first, which users wait for, then the images.
 func (p *painter) paint(shown, lines []string) bool {
 	before := p.images.Before(lines)
 	frame := difference(shown, lines, p.images.Text)

@@ -27,11 +27,11 @@ type palette struct {
 	list         []choice
 	window       list.Window
 	note         string // why the last Enter ran nothing
-	historyIndex int    // index into the history, or -1
+	historyIndex int    // or -1
 
-	entries      *entrySearch // search index of "open", nil until built
+	entries      *entrySearch // of "open", nil until built
 	searching    bool         // a search is running
-	enterPending bool         // Enter was pressed before the results arrived
+	enterPending bool         // before the results arrived
 	gen          int
 	cancel       context.CancelFunc
 }
@@ -134,8 +134,7 @@ func (d *palette) arguments(c *command, arg string) {
 	}
 }
 
-// listRank returns the rank of a choice in the list of all commands. Disabled ones come
-// last, commands about the cursor before them.
+// Disabled choices come last, commands about the cursor before them.
 func (c *choice) listRank() int {
 	switch {
 	case c.why != "":
@@ -146,7 +145,7 @@ func (c *choice) listRank() int {
 	return 0
 }
 
-// search searches entries in a command, because there may be very many.
+// There may be very many entries.
 func (d *palette) search(c *command, text string) tea.Cmd {
 	if text == "" {
 		return nil
@@ -237,7 +236,6 @@ func (d *palette) rankCommands(text string) []choice {
 	return out
 }
 
-// nearest returns the command closest to a mistyped one, or "".
 func (d *palette) nearest(text string) string {
 	text, _, _ = strings.Cut(text, " ")
 	f := suggest.New(text)

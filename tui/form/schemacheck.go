@@ -17,8 +17,8 @@ import (
 
 const (
 	maxSchema = 1 << 20 // bytes of a schema to compile
-	maxTangle = 1 << 14 // schemas that apply to one value, including references
-	maxRounds = 32      // members whose problems are reported at once
+	maxTangle = 1 << 14 // schemas that apply to one value, with references
+	maxRounds = 32      // members whose problems are reported
 )
 
 type validator struct {
@@ -77,7 +77,7 @@ func (p problem) String() string {
 	return strings.TrimPrefix(where+": "+text, ": ")
 }
 
-// check validates a value and returns the first problem of each member.
+// check returns the first problem of each member.
 func (v *validator) check(value json.RawMessage) (found []problem) {
 	if v == nil {
 		return nil
@@ -88,7 +88,7 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 		}
 	}()
 	var doc any
-	if json.Unmarshal(value, &doc) != nil { // such as a number too large for the library
+	if json.Unmarshal(value, &doc) != nil { // a number too large for the library
 		return nil
 	}
 	members, _ := doc.(map[string]any)
@@ -116,7 +116,6 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 	return found
 }
 
-// typePattern matches the types in the library's message about a wrong type.
 var typePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`) })
 
 // problemOf converts an error of the library, which is a chain of schemas by place
@@ -164,16 +163,15 @@ func problemOf(err error) (p problem, keyword string) {
 	return problem{name: at[0], text: text, path: at[1:]}, keyword
 }
 
-// complexity counts the schemas that apply to one value. Mutually referring alternatives
-// multiply and would block the UI.
+// complexity counts the schemas that apply to one value. Alternatives that refer to each
+// other multiply and would block the UI.
 type complexity struct {
 	root any
-	cost map[string]int // by place in the document; negative while counting
+	cost map[string]int // by place; negative while counting
 	todo []string       // schemas of other values
 	err  error
 }
 
-// checkComplexity fails for a schema that takes too long to apply.
 func checkComplexity(doc any) error {
 	t := complexity{root: doc, cost: make(map[string]int), todo: []string{""}}
 	for len(t.todo) > 0 && t.err == nil {

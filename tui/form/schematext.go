@@ -15,7 +15,6 @@ import (
 // maxSchemaLines is the maximum number of lines shown of a schema.
 const maxSchemaLines = 5000
 
-// schemaText is a scrolling view of a schema.
 type schemaText struct {
 	lines  []string
 	off    int
@@ -52,7 +51,6 @@ func (s *schemaText) window(l *theme.Theme, w, h int) []string {
 	return out
 }
 
-// visibleSchema returns the schema beside the focus, and its field.
 func (f *Form) visibleSchema() (*schemaText, *field) {
 	if f.raw {
 		if f.schema.lines == nil {
@@ -88,7 +86,7 @@ func (f *Form) Scroll(by int) {
 
 const (
 	maxExpanded = 256 << 10 // bytes of all expanded schemas
-	maxNested   = 8         // depth of expanded references
+	maxNested   = 8         // of expanded references
 )
 
 // expand replaces references by their targets for reading. Circular, external and too

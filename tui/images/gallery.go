@@ -34,7 +34,7 @@ type Renderer struct {
 	slots   [slots]*entry
 	pixels  int
 	uses    uint64
-	colour  byte   // low byte of kitty's ids, to avoid those of other programs
+	colour  byte   // low byte of kitty's ids
 	stale   []byte // slots of images that the terminal must free
 }
 
@@ -110,8 +110,7 @@ func (g *Renderer) Row(m *Image, row, from, to int) string {
 	return b.String()
 }
 
-// entryFor returns the entry of an image. A new image evicts the least recently used ones
-// at a limit.
+// At a limit, a new image evicts the least recently used ones.
 func (g *Renderer) entryFor(m *Image) *entry {
 	g.uses++
 	if e := g.entries[m.key]; e != nil {
@@ -154,7 +153,6 @@ func (g *Renderer) drop(e *entry) {
 	}
 }
 
-// run is a part of a line that shows a part of an image's row.
 type run struct {
 	x, n     int // cells
 	from, to int // bytes
@@ -189,7 +187,6 @@ func runs(line string) (all []run) {
 
 const placeholder = string(kitty.Placeholder)
 
-// cellAt decodes a placeholder with its three diacritics.
 func cellAt(line string, at int) (row, col int, slot byte, end int, ok bool) {
 	at += len(placeholder)
 	var marks [3]int

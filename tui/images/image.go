@@ -13,8 +13,8 @@ const (
 	maxCols       = 250 // kitty's diacritics allow 296
 	maxRows       = 250
 	minCells      = 24 // smaller images get one cell per pixel
-	maxCellHeight = 28 // cell height in pixels for terminals that scale
-	samples       = 4  // source pixels per scaled pixel, each way
+	maxCellHeight = 28 // in pixels, for terminals that scale
+	samples       = 4  // source pixels per pixel, each way
 )
 
 // Image is an image that fills a rectangle of cells. It is immutable.
@@ -65,7 +65,7 @@ var encoder = png.Encoder{CompressionLevel: png.BestSpeed}
 func (m *Image) pixels() *image.NRGBA {
 	img, err := png.Decode(bytes.NewReader(m.png))
 	if err != nil {
-		return image.NewNRGBA(image.Rect(0, 0, m.Cols*m.w, m.Rows*m.h)) // unreachable: encoded by Image
+		return image.NewNRGBA(image.Rect(0, 0, m.Cols*m.w, m.Rows*m.h)) // unreachable
 	}
 	if n, is := img.(*image.NRGBA); is {
 		return n

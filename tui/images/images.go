@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Protocol is the way in which a terminal draws images.
+// Protocol is a way to draw images.
 type Protocol uint8
 
 // The protocols.

@@ -97,7 +97,6 @@ func (g *Renderer) transmit(b *bytes.Buffer, e *entry) {
 	}
 }
 
-// writeSequence writes a sequence for the terminal, wrapped for tmux if necessary.
 func (g *Renderer) writeSequence(b *bytes.Buffer, sequence string) {
 	if g.tmux {
 		sequence = ansi.TmuxPassthrough(sequence)
@@ -136,7 +135,7 @@ func (g *Renderer) Draw(old, lines []string) []byte {
 }
 
 func rects(old, lines []string) (all []rect) {
-	var open []int // indexes of rectangles in the previous line
+	var open []int // in the previous line
 	for y, line := range lines {
 		var next []int
 		if strings.Contains(line, placeholder) && (y >= len(old) || old[y] != line) {
@@ -168,7 +167,7 @@ func (g *Renderer) drawInline(b *bytes.Buffer, e *entry, r rect) {
 		var part bytes.Buffer
 		area := image.Rect(r.col*e.w, r.row*e.h, (r.col+r.n)*e.w, (r.row+r.rows)*e.h)
 		if encoder.Encode(&part, e.decoded().SubImage(area)) != nil {
-			return // unreachable: not empty
+			return // unreachable
 		}
 		data = part.Bytes()
 	}

@@ -11,7 +11,7 @@ import (
 // so that they match.
 const reds, greens, blues = 6, 7, 6
 
-// transparent is the index of pixels that show the terminal's background.
+// index of pixels that show the terminal's background
 const transparent = reds * greens * blues
 
 func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
@@ -41,7 +41,6 @@ func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 
 func percent(v uint8) string { return strconv.Itoa((int(v)*100 + 127) / 255) }
 
-// band writes up to six lines of pixels, colour by colour.
 func (e *entry) band(b *bytes.Buffer, r image.Rectangle) {
 	var in [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {

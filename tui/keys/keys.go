@@ -14,18 +14,18 @@ import (
 	"goblin/registry/keymap"
 )
 
-// Binding is an action with its keys. Group, Names and SearchWords are for keys of panes
-// only.
+// Binding is an action with its keys. Only keys of panes have Group, Names and
+// SearchWords.
 type Binding struct {
 	ID          string
-	Keys        []string // in Bubble Tea's spelling; the first one is shown. See [Table.WithKeys]
+	Keys        []string // Bubble Tea's spelling, shown one first. See [Table.WithKeys]
 	Hint        string   // in the footer; "" hides it there
 	Long        string   // in help and KEYS.md
 	Where       keymap.Place
 	Group       string         // heading in help
-	Names       []string       // in the palette; the first one is shown
+	Names       []string       // in the palette, shown one first
 	SearchWords string         // synonyms for the search in help
-	WhyDisabled func() string  // why it is disabled; nil or "" if it is not
+	WhyDisabled func() string  // nil or "" if enabled
 	Run         func() tea.Cmd // nil if each pane has its own function
 }
 
@@ -60,8 +60,8 @@ func (t Table) WithKeys(actions keymap.Map) Table {
 	return t
 }
 
-// KeyName returns the name of a key as bindings spell it. It returns "" for pasted text,
-// even if the text is the name of a key.
+// KeyName returns the name of a key as bindings spell it, or "" for pasted text, even if
+// the text is the name of a key.
 func KeyName(key tea.KeyMsg) string {
 	switch {
 	case key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste):
@@ -116,7 +116,7 @@ type Scroller interface {
 	Bottom()
 }
 
-// moves lists the movements by the last part of their bindings' ids.
+// by the last part of their bindings' ids
 var moves = []struct {
 	name, hint, long string
 	do               func(Scroller)

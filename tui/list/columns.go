@@ -12,19 +12,19 @@ import (
 // column that is empty in all rows is hidden. Text, HasValue and Less may be called from
 // commands, so they may read only the row.
 type Column[R any] struct {
-	Name           string // of the header and the sort order; "" for neither
+	Name           string // of the header and the sort order, or ""
 	Priority       int    // higher values are shrunk and hidden first; 0 is always shown
 	MinWidth       int    // narrower than this, the column is hidden; 0: the full width
-	PreferredWidth int    // width kept before columns of a higher priority; 0: the full width
-	NeededWidth    int    // fixed width, independent of the rows
+	PreferredWidth int    // hidden if narrower; 0: the full width
+	NeededWidth    int    // kept before higher values of Priority; 0: the full width
 	Optional       bool   // shown only if all others fit; lowest in rank
-	Fills          bool   // takes the remaining width, but needs only PreferredWidth
+	Fills          bool   // shown only if all others fit; needs the highest Priority
 	AlignRight     bool
-	Dim            bool // drawn dim unless the row has a style
+	Dim            bool // unless the row has a style
 	CutMiddle      bool
 
 	Text     func(R) string // untrusted text, in which matches are highlighted
-	HasValue func(R) bool   // whether a row has a value; nil: if Text is not empty
+	HasValue func(R) bool   // nil: if Text is not empty
 	// Show returns a cell's text for a width and its style, if that differs from Text.
 	// The text must be safe for the terminal. The style "" means the row's.
 	Show func(r R, w int) (string, theme.Style)
@@ -44,7 +44,7 @@ func NumberColumn[R any](name string, priority, w int, value func(R) float64, sh
 }
 
 // SetColumns sets a table's columns and adds an order for each of them after the first
-// order. The first order may be a column's.
+// order, which may be a column's.
 func (t *Table[R]) SetColumns(columns ...Column[R]) *Table[R] {
 	t.cols = columns
 	orders := t.Orders[:1:1]
@@ -67,7 +67,6 @@ func (t *Table[R]) SetColumns(columns ...Column[R]) *Table[R] {
 	return t
 }
 
-// folded compares texts, ignoring the case of ASCII letters.
 func folded(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		x, y := lower(a[i]), lower(b[i])
@@ -85,8 +84,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// maxCells is the maximum counted width of a text. maxMeasured is the number of bytes
-// that are measured.
+// maxCells is the maximum counted width of a text, and maxMeasured the bytes that are
+// measured.
 const (
 	maxCells    = 400
 	maxMeasured = 4 * maxCells
@@ -248,7 +247,6 @@ func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
 	return kept
 }
 
-// narrower reports whether a column of places is narrower in other.
 func narrower(places, other []place) bool {
 	j := 0
 	for _, p := range places {
@@ -307,8 +305,8 @@ func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	return p, true
 }
 
-// share distributes room cells. It first cuts columns beyond their preferred width, then
-// those of a low priority.
+// share first cuts columns beyond their preferred width, then those with a high Priority
+// value, then any.
 func (t *Table[R]) share(places []place, room int) {
 	for i := range places {
 		places[i].w = places[i].most
@@ -342,8 +340,8 @@ func (t *Table[R]) share(places []place, room int) {
 	}
 }
 
-// giveSurplus gives surplus cells of other columns to the filling column, up to twice its
-// preferred width.
+// The filling column gets surplus cells of other columns, up to twice its preferred
+// width.
 func (t *Table[R]) giveSurplus(places []place, rest *place) {
 	for i := range places {
 		if p := &places[i]; p.need == nil && p != rest && p.w > p.wants && rest.w < 2*rest.wants {
@@ -352,7 +350,8 @@ func (t *Table[R]) giveSurplus(places []place, rest *place) {
 	}
 }
 
-// cheaper reports whether narrowing p cuts fewer rows than narrowing q.
+// cheaper reports whether narrowing p cuts fewer rows than narrowing q. Of equal ones it
+// prefers the wider.
 func (p *place) cheaper(q *place) bool {
 	if a, b := p.need.at(p.w), q.need.at(q.w); a != b {
 		return a < b

@@ -11,11 +11,10 @@ import (
 	"goblin/tui/theme"
 )
 
-// RowStyle controls how rows are drawn. All functions are called by View only and may be
-// nil.
+// RowStyle controls how rows are drawn. Only View calls its functions, which may be nil.
 type RowStyle[R any] struct {
 	NoHeader  bool
-	MarkWidth int // width of the marks before the first column
+	MarkWidth int // cells before the first column
 	// Marks returns the styled marks of a row.
 	Marks func(R) string
 	// Base returns the style of a row.
@@ -190,7 +189,7 @@ func (t *Table[R]) cut(lk *theme.Theme, text string, w int, middle bool) string 
 	return lk.Cut(t.cutToMatch(lk, text, w), w)
 }
 
-// maxSearched is the part of a text that is searched for a match to show, in bytes.
+// maxSearched is the number of bytes searched for a match to show.
 const maxSearched = 4096
 
 // cutToMatch cuts the beginning of a text so that its first match is visible in w cells.

@@ -7,10 +7,10 @@ import "strings"
 // immutable.
 type Index struct {
 	arena string
-	ends  []int // end of each row in the arena; ends[0] is 0
+	ends  []int // in the arena; ends[0] is 0
 	masks []uint64
 	parts bool     // some text has several parts
-	asIs  []string // original text of rows changed by folding, or nil
+	asIs  []string // original text where folding changed it, or nil
 }
 
 // NewIndex indexes n rows. It calls text once for each of them, in order.
@@ -36,7 +36,7 @@ func NewIndex(n int, text func(row int) string) *Index {
 	}
 	ix.arena = arena.String()
 	if arena.Cap() > arena.Len()+arena.Len()/4 {
-		ix.arena = strings.Clone(ix.arena) // an index lives long, so it must not waste memory
+		ix.arena = strings.Clone(ix.arena) // an index lives long
 	}
 	return ix
 }

@@ -9,7 +9,7 @@ import (
 
 const (
 	contextInterval  = 4096 // rows between checks of the context
-	maxCachedResults = 1024 // maximum number of cached values per field and search
+	maxCachedResults = 1024 // values cached per field and search
 )
 
 // Match returns the matching rows, never nil. Parts of a text are separated by NUL, the
@@ -54,7 +54,7 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 		found = bySpread(found, parts)
 	}
 	if len(found) < cap(found)/2 {
-		found = slices.Clone(found) // results live long, so they must not waste memory
+		found = slices.Clone(found) // results live long
 	}
 	if ranked {
 		return q.rank(ctx, ix, found, far)
@@ -100,8 +100,7 @@ type matcher struct {
 	caches       []cachedTest
 }
 
-// cachedTest caches results of a condition, because fields have few different values,
-// mostly in runs.
+// Fields have few different values, mostly in runs.
 type cachedTest struct {
 	last     string
 	lastFits bool
@@ -262,7 +261,7 @@ func (f *fuzzyWord) within(low string) (spread int, ok bool) {
 	if strings.Contains(low, f.low) {
 		return 0, true
 	}
-	// Search backwards, because the first characters may be much nearer.
+	// The first characters may be much nearer.
 	start := end
 	for i := len(f.runes) - 1; i >= 0; i-- {
 		start = strings.LastIndex(low[:start], f.runes[i])

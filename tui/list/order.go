@@ -13,7 +13,7 @@ type Order[R any] struct {
 	Name       string
 	less       func(a, b R) int
 	descending bool // the first click sorts in descending order
-	col        int  // its column, from 1; rows without a value there come last
+	col        int  // its column, from 1
 }
 
 // NewOrder returns an order. If less is nil, rows keep their order.

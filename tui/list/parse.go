@@ -8,7 +8,13 @@ import (
 	"unicode"
 )
 
-// Query is a parsed filter. The zero value matches every row.
+// Query is a parsed filter. The zero value matches every row. An [Index] and a Query are
+// immutable and may be used from any goroutine.
+//
+// [Query.Match] and [Query.ExcludingTerm] read every row, in a few milliseconds per
+// hundred thousand. They belong into a command with a context that cancels them.
+// Everything else is fast enough for drawing. Match calls the functions of a [Field] on
+// its own goroutine. Different Unicode normal forms do not match each other.
 type Query struct {
 	words   []word
 	fuzzies []fuzzyWord
@@ -45,6 +51,25 @@ type cond struct {
 type test func(row int, now time.Time) bool
 
 // Parse parses a filter. It never fails; see [Query.Problem].
+//
+//	config main          both, in any order, anywhere in the row's text
+//	Config               an upper-case letter makes that word case-sensitive
+//	"two words"          one word with a space; "" inside it is a quote
+//	~cfgmain             its characters in this order; the best match first
+//	server:gi            the field contains it; its case does not matter
+//	mime:text/*          with a *, the whole value; * also crosses a /
+//	server:=git          the whole value, nothing else
+//	mime:""              no value
+//	server:a server:b    several of one field: any of them
+//	sub:yes  sub:no
+//	updated:<5m          in the last 5 minutes; >1h: longer ago (s, m, h, d)
+//	ms:>500 size:<=1.5M  numbers: < > <= >= =, with k, M, G or Ki, Mi, Gi
+//	-word  -mime:json    not these
+//
+// All other terms are ANDed, including comparisons of one number or age field, so ms:>100
+// ms:<500 is a range. Unfinished terms (-, ~, server:, updated:<) match everything. An
+// unknown field name with nothing after its colon is text, such as the scheme of a URI.
+// An invalid term hides nothing.
 func Parse(text string, fields []Field) *Query {
 	p := parser{fields: fields, any: make(map[*Field]int)}
 	for _, t := range tokens(text) {
@@ -72,7 +97,7 @@ func (q *Query) HasWords() bool {
 type parser struct {
 	fields []Field
 	q      Query
-	any    map[*Field]int // index of the ORed condition of a field
+	any    map[*Field]int // index of the ORed condition
 }
 
 func (p *parser) add(t token) {
@@ -90,7 +115,7 @@ func (p *parser) add(t token) {
 				return
 			}
 		}
-		if t.likeURI() || t.unfinished() { // a scheme without the rest of its URI, too
+		if t.likeURI() || t.unfinished() { // or an incomplete URI
 			p.word(t)
 		} else {
 			p.unknown(t.name)
@@ -162,8 +187,7 @@ func (p *parser) value(f *Field, t token) {
 	}
 }
 
-// cond returns the condition of a term. Positive terms of a field share one if they are
-// ORed.
+// Positive terms of a field share a condition if they are ORed.
 func (p *parser) cond(f *Field, t token, ored bool) *cond {
 	ored = ored && !t.not
 	if i, ok := p.any[f]; ok && ored {
@@ -203,7 +227,6 @@ func (p *parser) setProblem(format, field, value string) {
 	}
 }
 
-// short quotes at most 32 characters of the user's text.
 func short(s string) string {
 	if r := []rune(s); len(r) > 32 {
 		s = string(r[:31]) + "…"

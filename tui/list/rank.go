@@ -90,10 +90,9 @@ func bySpread(rows []int32, far []uint8) []int32 {
 // scorable replaces NUL, at which the scorer would stop.
 func scorable(text string) string { return strings.ReplaceAll(text, "\x00", "\x01") }
 
-// scoreFolded scores the folded text, because the scorer folds fewer characters than
-// fold.
+// The scorer folds fewer characters than fold.
 func (f *fuzzyWord) scoreFolded(low string) int {
-	m, _ := f.match(low) // always matches in folded text
+	m, _ := f.match(low) // always matches
 	return m.Score
 }
 

@@ -10,7 +10,7 @@ import (
 // no comparisons. It may be used from any goroutine.
 type ranks struct {
 	mu sync.Mutex
-	of map[int][]int32 // per column, of each row; equal rows have equal ranks
+	of map[int][]int32 // of each row; equal rows have equal ranks
 }
 
 // get returns the ranks of a column, or nil. It computes missing ones only if pays is
@@ -29,8 +29,7 @@ func (k *ranks) get(col int, pays bool, find func() []int32) []int32 {
 	return of
 }
 
-// sort sorts the matching rows. Equal rows keep their order, and rows without a value in
-// the order's column come last.
+// Equal rows keep their order, and rows without a value in the order's column come last.
 func (s *state[R]) sort(by sorting[R]) {
 	if by.less == nil {
 		if by.reversed {
@@ -112,7 +111,6 @@ func (s *state[R]) rank(less func(a, b R) int) []int32 {
 	return of
 }
 
-// byRank sorts rows by counting the rows of each rank.
 func byRank(rows, of []int32, turned bool) []int32 {
 	next := make([]int32, len(of)+1)
 	place := func(row int32) int32 {

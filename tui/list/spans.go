@@ -45,7 +45,7 @@ func (q *Query) Spans(text string) []Span {
 		if f.not {
 			continue
 		}
-		// First the original text, because camel case matters.
+		// the original text first, because camel case matters
 		if m, ok := f.match(text); ok {
 			for _, k := range m.MatchedIndexes {
 				_, size := utf8.DecodeRuneInString(text[k:])

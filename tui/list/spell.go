@@ -16,7 +16,6 @@ func SpellsName(words, name string) bool {
 	return true
 }
 
-// isAbbreviation reports whether word consists of prefixes of the name's words, in order.
 func isAbbreviation(word, name []rune) bool {
 	before := make([]bool, len(name)+1) // whether the letters so far can end before a position
 	for i, letter := range word {

@@ -1,10 +1,9 @@
 // Package list is a filtered, sorted table whose cursor follows its row.
 //
-// It searches, sorts, tracks the cursor, and chooses visible columns and their widths.
 // The owner defines rows and columns. Searching, sorting and measuring many rows runs in
 // commands, of which only the last one counts. Everything else must run on the UI's
-// Update goroutine and takes time in proportion to the visible rows. It must not know
-// panes or the catalog.
+// Update goroutine and takes time in proportion to the visible rows. The package must not
+// know panes or the catalog.
 package list
 
 import (
@@ -19,12 +18,12 @@ import (
 	"goblin/tui/theme"
 )
 
-// MaxSyncRows is the number of rows up to which a filter runs inside Update, because that
-// is faster than a command.
+// Up to MaxSyncRows rows, a filter runs inside Update, because that is faster than a
+// command.
 const MaxSyncRows = 3000
 
-// Table is a filtered, sorted list of rows with a cursor that follows its row. Many rows
-// are filtered in commands; late results are dropped by their generation.
+// Table is a filtered, sorted list of rows with a cursor that follows its row. Late
+// results of commands are dropped by their generation.
 type Table[R any] struct {
 	key    func(R) string         // identifies the cursor's row
 	text   func(R) string         // searched for words
@@ -38,31 +37,30 @@ type Table[R any] struct {
 	// are not counted. Head may be nil.
 	Head func(R) bool
 
-	Rows       []R
-	heads      int
-	index      *Index
-	Matches    []int32 // matching rows, in the order shown
-	query      *Query
-	FilterText string
-	Order      int
-	// Reversed reverses the order.
+	Rows          []R
+	heads         int
+	index         *Index
+	Matches       []int32 // in the order shown
+	query         *Query
+	FilterText    string
+	Order         int
 	Reversed      bool
 	LastSearch    time.Duration
-	excludingTerm string // the term that alone excludes everything
+	excludingTerm string // alone excludes everything
 
 	RowStyle[R]
 	cols      []Column[R]
 	extent    columnWidths
 	ranks     *ranks
 	needs     []widthCounts // of the matching rows
-	places    []place       // columns as last drawn
+	places    []place       // as last drawn
 	hasHeader bool          // … with their names
 
 	window       Window
 	cursorKey    string // key of the row under the cursor
-	lostKey      string // key of the row that vanished under the cursor
-	toFirstMatch bool   // the cursor moves to the first match
-	Following    bool   // the cursor stays at the end when rows are added
+	lostKey      string // vanished under the cursor
+	toFirstMatch bool   // on the next result
+	Following    bool   // stay at the end when rows are added
 	unfocused    bool   // another section of the pane has the cursor
 	ticked       map[string]bool
 
@@ -198,8 +196,8 @@ func (t *Table[R]) Rerun() tea.Cmd {
 	}
 }
 
-// Refilter runs the query again after data of its fields or order changed. A running
-// search is not interrupted, however often Refilter is called.
+// Refilter runs the query again after data of its fields or order changed. It never
+// interrupts a running search.
 func (t *Table[R]) Refilter() tea.Cmd {
 	if t.busy {
 		t.stale = true
@@ -233,7 +231,7 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 }
 
 func (t *Table[R]) setResult(s state[R]) {
-	was := int32(-1) // row under the cursor, or -1 if row numbers changed
+	was := int32(-1) // or -1 if row numbers changed
 	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.hasKeyAt(t.window.cursor, t.cursorKey) {
 		was = t.Matches[t.window.cursor]
 	}
@@ -275,8 +273,7 @@ func (t *Table[R]) setResult(s state[R]) {
 	t.Move(0)
 }
 
-// moveInPlace moves the cursor to a row and scrolls so that the cursor's line stays the
-// same if possible.
+// moveInPlace moves the cursor to a row and keeps the cursor's line if possible.
 func (t *Table[R]) moveInPlace(i int) {
 	t.window.offset += i - t.window.cursor
 	t.window.cursor, t.cursorKey = i, t.key(t.Rows[t.Matches[i]])
@@ -321,8 +318,8 @@ func (t *Table[R]) Scroll(by int) {
 // MoveTo moves the cursor to a row.
 func (t *Table[R]) MoveTo(i int) { t.Move(i - t.window.cursor) }
 
-// Find moves the cursor to the row with a key, or as soon as it is visible. It returns
-// false in that case.
+// Find moves the cursor to the row with a key. If the row is hidden, it returns false and
+// moves the cursor as soon as it is visible.
 func (t *Table[R]) Find(key string) bool {
 	i := t.indexOfKey(key)
 	if i < 0 {

@@ -19,7 +19,6 @@ type token struct {
 
 func (t token) unfinished() bool { return t.value == "" && (!t.quoted || t.open) }
 
-// closed returns the token with its quotes closed, so that another one can follow.
 func (t token) closed() string {
 	switch {
 	case !t.open:
@@ -30,7 +29,7 @@ func (t token) closed() string {
 	return t.raw + `"`
 }
 
-// tokens splits text into terms. Every text is valid.
+// Every text is valid.
 func tokens(text string) []token {
 	var all []token
 	rest := clean(text)
@@ -80,7 +79,7 @@ func first(s string) (t token, n int) {
 	return t, n
 }
 
-// nameLen returns the length of the name before a colon at the start of s, or 0.
+// nameLen returns 0 if s does not start with a name and a colon.
 func nameLen(s string) int {
 	for i, r := range s {
 		switch {

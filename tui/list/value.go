@@ -14,7 +14,7 @@ type pattern struct {
 	parts []string // between the *, or nil
 }
 
-// newPattern parses a pattern. It returns false for a lone =, which is still being typed.
+// newPattern returns false for a lone =, which is still being typed.
 func newPattern(value string, quoted bool) (p pattern, ok bool) {
 	low, _ := fold(value)
 	if rest, is := strings.CutPrefix(low, "="); is {
@@ -133,7 +133,7 @@ func testAge(f *Field, op string, age time.Duration) test {
 	}
 }
 
-// scales of numbers, the longest suffix first.
+// the longest suffix first
 var scales = []struct {
 	suffix string
 	by     float64

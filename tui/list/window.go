@@ -6,10 +6,9 @@ import (
 	"goblin/tui/theme"
 )
 
-// Window is the visible part of a list of lines, with a cursor. The rows belong to its
-// owner, which reports their number by Reset or Resize.
-//
-// A Window scrolls without regard to the cursor; [Cursor] scrolls it by the cursor.
+// Window is the visible part of a list of lines, with a cursor. Its owner reports the
+// number of rows by Reset or Resize. A Window scrolls without regard to the cursor;
+// [Cursor] scrolls it by the cursor.
 type Window struct {
 	cursor int
 	offset int // first visible row
@@ -89,7 +88,6 @@ func (w *Window) Mouse(m tea.MouseMsg, top int) (clicked bool) {
 	return false
 }
 
-// wheelRows is the number of rows per turn of the mouse wheel.
 const wheelRows = 3
 
 // Lines draws at most height rows. draw returns a row without the cursor mark, which

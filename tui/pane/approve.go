@@ -51,7 +51,7 @@ func approvalVersion(tools []registry.UnapprovedTool) string {
 	return fmt.Sprintf("%d %p ", len(tools), tools[0].Offered)
 }
 
-// approve approves the current definitions of tools after asking.
+// approve asks first.
 func (a *Layout) approve(server string, tools []registry.UnapprovedTool) tea.Cmd {
 	if len(tools) == 0 {
 		return nil

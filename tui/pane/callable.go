@@ -31,8 +31,8 @@ type callablePane struct {
 	name      string
 	noun      string
 	follow    registry.Changes
-	emptyHint string // for an entry without cached content, in messages
-	hint      string // … and in its detail
+	emptyHint string // in messages, without cached content
+	hint      string // … in the detail
 
 	about func(e *registry.Entry) (arguments []viewer.Field, more []viewer.Field)
 	body  func(result json.RawMessage) []viewer.Section
@@ -208,7 +208,7 @@ func (a *Layout) emptyList(what, hint string) []string {
 // Tools is the pane of tools.
 type Tools struct {
 	callablePane
-	awaiting int // number of unapproved tools
+	awaiting int // unapproved tools
 }
 
 func newTools(a *Layout) *Tools {
@@ -246,7 +246,7 @@ func (p *Tools) Heading() (title, right string) {
 }
 
 // letters returns a tool's annotations: R read-only, D destructive, I idempotent, W open
-// world. Missing ones are blank.
+// world. Others are blank.
 func letters(e *registry.Entry) string {
 	h := dialog.ToolHints(e)
 	out := []byte("    ")
@@ -272,7 +272,7 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	if len(words) > 0 {
 		more = []viewer.Field{{Label: "annotations", Value: strings.Join(words, ", ")}}
 	}
-	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // an invalid schema has no arguments to show
+	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // no fields if the schema is invalid
 	for _, line := range form.Outline(fields) {
 		arguments = append(arguments, viewer.Field{Label: line.Name, Value: line.Text})
 	}

@@ -31,16 +31,15 @@ type catalog struct {
 
 	state          catalogState         // of the shown list, or the one being read
 	Reading        bool                 // a command reads a list
-	newRows        map[string]time.Time // listed names of rows that were added recently
-	unseen         int                  // changed entries since the pane was last open
-	Loaded         bool                 // it was read before, so later rows are new
-	initialRow     string               // listed name of the row chosen by selectUsable
+	newRows        map[string]time.Time // listed names, when they were added
+	unseen         int                  // changed since the pane was last open
+	Loaded         bool                 // read before, so later rows are new
+	initialRow     string               // listed name, chosen by selectUsable
 	texts          map[*registry.Entry]string
 	showsOwnTools  bool // Goblin's own tools are unfolded
 	hidesInvisible bool // hidden entries are not listed
 }
 
-// catalogState identifies the version of a list.
 type catalogState struct {
 	version    uint64
 	view       string
@@ -81,8 +80,6 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 	return c
 }
 
-// Columns used by several kinds of entries.
-
 func serverColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{
 		Name: "server", Priority: rank, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(e *registry.Entry) string { return e.Server },
@@ -109,7 +106,6 @@ func labelColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{Name: "name", Priority: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Label }}
 }
 
-// ownColumn shows the URIs as their server spells them.
 func ownColumn(name string) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{Name: name, MinWidth: 16, PreferredWidth: 36, CutMiddle: true, Text: func(e *registry.Entry) string { return e.Name }}
 }
@@ -125,12 +121,12 @@ func words(e *registry.Entry) string {
 	}
 	name := ""
 	if !strings.Contains(e.Listed, e.Name) {
-		name = e.Name // it contains characters that listed names cannot
+		name = e.Name // has characters that listed names cannot have
 	}
 	return e.Listed + part + name + part + e.Title + part + e.Description
 }
 
-// Refresh reads the list if it changed. Changes during a reading cause another one.
+// Refresh reads the list if it changed, and again if it changes meanwhile.
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
@@ -199,8 +195,8 @@ func (c *catalog) switchHandler() keys.Handler {
 	}
 }
 
-// selectUsable selects the first row of a usable server among the first rows, otherwise
-// a tool of Goblin. It does nothing once the user or a jump has moved the cursor.
+// selectUsable selects the first row of a usable server among the first rows, otherwise a
+// tool of Goblin. It does nothing once the user or a jump has moved the cursor.
 func (c *catalog) selectUsable() {
 	e, _ := c.Table.Selected()
 	if c.app.UsedPanes[paneOf(c.kind)] || c.initialRow != "" && (e == nil || e.Listed != c.initialRow) {
@@ -224,16 +220,16 @@ func (c *catalog) selectUsable() {
 		}
 	}
 	if at >= 0 {
-		c.Table.MoveTo(0) // keeps the rows above visible if there is room
+		c.Table.MoveTo(0) // keep the rows above visible
 		c.Table.MoveTo(at)
 		c.initialRow = c.Table.Rows[c.Table.Matches[at]].Listed
 	}
 }
 
-// maxNewRows limits the new rows that are marked. With more, everything would be marked.
+// With more new rows, everything would be marked.
 const maxNewRows = 1000
 
-// inList compares two entries by their position in a list. Goblin's own tools come first.
+// inList compares positions in a list. Goblin's own tools come first.
 func inList(a, b *registry.Entry) int {
 	if own := a.Server == registry.Local; a.Kind == registry.Tool && b.Kind == registry.Tool && own != (b.Server == registry.Local) {
 		if own {
@@ -244,8 +240,8 @@ func inList(a, b *registry.Entry) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Listed, b.Listed))
 }
 
-// difference returns the listed names that were added to, or changed in, and removed from
-// a sorted list. It ignores the first list of a server.
+// difference returns the listed names that were added or changed, and those that were
+// removed. It ignores the first list of a server.
 func difference(old, now []*registry.Entry) (came, left []string) {
 	known, last := map[string]bool{}, ""
 	for _, e := range old {
@@ -287,7 +283,6 @@ func (c *catalog) count(open bool) string {
 	return s
 }
 
-// heading returns a list's title and order.
 func (c *catalog) heading(name string) (title, right string) {
 	title, right = c.app.Theme.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Theme)
 	if c.app.Profile != "" {
@@ -421,7 +416,6 @@ func versionOf(inv *registry.Invocation) string {
 	return fmt.Sprintf("%d %v %s", inv.Seq, inv.Stale, inv.StaleReason)
 }
 
-// rawBlocks returns an entry's other names and its own JSON.
 func rawBlocks(e *registry.Entry) []viewer.Section {
 	names := []viewer.Field{{Label: "flat id", Value: e.Flat}}
 	if e.Kind != registry.Tool && e.Kind != registry.Prompt {

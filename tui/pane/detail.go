@@ -20,13 +20,13 @@ type detail struct {
 	View         *viewer.View
 	subject      Subject // shown or being built
 	width        int
-	foldLevels   int             // folded levels of JSON; negative: unfolded beyond the default depth
-	toggledNodes map[uint64]bool // JSON nodes with the opposite fold state; replaced, never changed
+	foldLevels   int             // negative: unfolded beyond the default depth
+	toggledNodes map[uint64]bool // with the opposite fold state; replaced, never changed
 	gen          int
 	busy         bool   // a text is being built
 	dirty        bool   // … and is outdated already
 	news         bool   // … and its changed lines will be marked
-	AnswerOf     string // key of the subject whose answer will be scrolled to
+	AnswerOf     string // key of the subject to scroll to its answer
 	cancel       context.CancelFunc
 	markedAt     time.Time // when changed lines were marked
 }
@@ -35,7 +35,6 @@ func newDetail(a *Layout) *detail {
 	return &detail{app: a, View: viewer.NewView(a.Theme), cancel: func() {}}
 }
 
-// show builds the text of a subject unless it is current.
 func (d *detail) show(s Subject, width int) tea.Cmd {
 	if width <= 0 {
 		return nil
@@ -67,14 +66,13 @@ func (d *detail) setSubject(s Subject, width int) tea.Cmd {
 		d.toggledNodes = nil
 	}
 	d.subject, d.width = s, width
-	if same && d.busy { // let it finish, however often the subject changes
+	if same && d.busy { // let it finish despite changes
 		d.dirty, d.news = true, d.news || news
 		return nil
 	}
 	return d.Build(same, news)
 }
 
-// Build builds the text in a command.
 func (d *detail) Build(same, news bool) tea.Cmd {
 	d.cancel()
 	d.gen++
@@ -130,8 +128,8 @@ func (d *detail) Fold(by int) tea.Cmd {
 	return d.Build(true, false)
 }
 
-// ToggleNode folds or unfolds one node of JSON: the one that begins in line y, or, if
-// near is set, the first visible one.
+// ToggleNode toggles one node of JSON: the one that begins in line y, or, if near is set,
+// the first visible one.
 func (d *detail) ToggleNode(y int, near bool) tea.Cmd {
 	node, ok := d.View.Node(y, near)
 	if !ok {

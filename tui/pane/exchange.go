@@ -26,7 +26,7 @@ type Exchange struct {
 	Views     [2]*viewer.View
 	viewRects [2]uicontext.Rect // where the views were drawn
 	focused   int               // the view that scrolls
-	width     [2]int            // width of the built texts
+	width     [2]int            // of the built texts
 	gen       int
 	ctx       context.Context
 	end       context.CancelFunc
@@ -176,7 +176,7 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 
-// recall opens the form of the call. It closes this dialog, because the new call appears
+// recall opens the form of the call and closes this dialog, because the new call appears
 // in the list behind it.
 func (d *Exchange) recall() tea.Cmd {
 	n := len(d.app.Dialogs)

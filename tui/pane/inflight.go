@@ -29,7 +29,7 @@ func requestKeyOf(r *registry.TrafficRecord) requestKey {
 // inFlight holds the requests that were in flight at the last reading.
 type inFlight struct {
 	rows    []*trafficRow
-	ended   map[requestKey]uint64 // recently finished requests, with the number of reads then
+	ended   map[requestKey]uint64 // recently finished ones, with the number of reads then
 	reading bool
 	reads   uint64
 }
@@ -78,8 +78,8 @@ func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 	return p.Traffic.Publish()
 }
 
-// showInFlight adds the in-flight requests to Traffic after the journal was read.
-// Requests that finished since the last reading may be in the journal already.
+// showInFlight adds the in-flight requests to Traffic after the journal was read, which
+// may already contain some that finished.
 func (p *Logs) showInFlight() {
 	before, now := p.Traffic.extra, slices.Clone(p.inFlight.rows)
 	for _, r := range before {
@@ -121,7 +121,6 @@ func (p *Logs) selectedInFlight() *trafficRow {
 	return r
 }
 
-// cancellable returns the requests that Cancel cancels.
 func (p *Logs) cancellable() []*trafficRow {
 	if p.Open != TabTraffic {
 		return nil
@@ -193,8 +192,7 @@ func (p *Logs) Cancel() tea.Cmd {
 	return a.Push(c)
 }
 
-// removeInFlight removes a finished request from the rows and reports whether there was
-// one.
+// removeInFlight reports whether it removed a finished request.
 func (p *Logs) removeInFlight(at requestKey) (was bool) {
 	p.inFlight.ended[at] = p.inFlight.reads
 	for _, rows := range []*[]*trafficRow{&p.inFlight.rows, &p.Traffic.extra} {

@@ -7,8 +7,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// isAbout returns a function that reports whether a record is about an item, which may be
-// a server. If it is empty, all records match.
+// isAbout returns a function that reports whether a record is about an item or server. An
+// empty item matches all.
 func isAbout(it uicontext.Item) func(*registry.TrafficRecord) bool {
 	if it.Name == "" {
 		return func(r *registry.TrafficRecord) bool { return it.Server == "" || r.Server == it.Server }

@@ -23,24 +23,24 @@ type Layout struct {
 	Details        []*detail
 	Open           int
 	Inside         bool         // the detail has the focus
-	Opened         bool         // the detail is open if it is not beside the list
-	Touched        bool         // the user has pressed a key or a button
-	UsedPanes      map[int]bool // panes in which the user has done something
+	Opened         bool         // open if not beside the list
+	Touched        bool         // a key or a button was pressed
+	UsedPanes      map[int]bool // panes in which the user did something
 	startedAt      time.Time
 	Split          split
 	Pulse          *History
 	Demo           bool
-	OwnConfig      bool     // the config is the user's, not the demo
-	Command        []string // how clients start Goblin, for commands about the same config
+	OwnConfig      bool     // not the demo's
+	Command        []string // how clients start Goblin
 	NoWrap         bool
-	zoomed         bool // the detail fills the whole body
+	zoomed         bool // the detail fills the body
 	zoomMovedFocus bool // … and the zoom moved the focus there
 	queryPath      string
 
-	jumps       []jump // the jumps that led here
+	jumps       []jump // that led here
 	LastClick   Click
-	OnShow      func()            // called when another pane is shown
-	OnFilterSet func(text string) // called when a filter was set, not typed
+	OnShow      func()            // when another pane is shown
+	OnFilterSet func(text string) // when a filter was set, not typed
 	Intro       func() []viewer.Section
 }
 
@@ -70,7 +70,6 @@ func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
 	return cmd
 }
 
-// alertPeriod is the time after the start in which a failed server is shown.
 const alertPeriod = 30 * time.Second
 
 // showFailedServer selects the first failed server, unless the user has used the UI or
@@ -361,7 +360,7 @@ func (a *Layout) Content() uicontext.CachedContent {
 	return uicontext.CachedContent{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
 }
 
-// The minimum size, and sizes at which the layout changes, in cells.
+// Minimum size, and sizes at which the layout changes, in cells.
 const (
 	LeastWidth   = 40
 	LeastHeight  = 10

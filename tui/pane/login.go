@@ -21,7 +21,7 @@ type login struct {
 	uicontext.BaseDialog
 	app             *uicontext.Context
 	server          string
-	previousUser    *registry.Account // user logged in before
+	previousUser    *registry.Account // logged in before
 	ctx             context.Context
 	cancel          context.CancelFunc
 	pages           chan string         // the last page to open; capacity 1
@@ -30,8 +30,8 @@ type login struct {
 	page            string              // "" until known
 	browserError    error               // why no browser was started
 	startTime       time.Time
-	entry           *dialog.TextPrompt // for pasting; nil before it was opened
-	secret          *dialog.Confirm    // whether to send the client secret; nil before it was opened
+	entry           *dialog.TextPrompt // nil before it was opened
+	secret          *dialog.Confirm    // nil before it was opened
 }
 
 type secretQuestion struct {
@@ -115,7 +115,6 @@ func (d *login) show(page string) {
 	d.pages <- page
 }
 
-// askToSendSecret asks whether an issuer may receive the client secret.
 func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool {
 	q := secretQuestion{issuer, before, make(chan bool, 1)}
 	select {
@@ -150,7 +149,7 @@ func (d *login) confirm(q secretQuestion) tea.Cmd {
 	return tea.Batch(d.app.Push(d.secret), d.await)
 }
 
-// await handles the next question or page. A page opens on the terminal's machine.
+// A page opens on the terminal's machine.
 func (d *login) await() tea.Msg {
 	select {
 	case q := <-d.pendingQuestion:
@@ -181,7 +180,7 @@ func (d *login) Size(w, h int) (int, int) {
 
 func (d *login) Lines(w, h int) []string { return d.app.Theme.Lines(d.text(w, h), w, h) }
 
-// text returns at most h lines. The last two show the progress.
+// The last two lines show the progress.
 func (d *login) text(w, h int) []string {
 	lk := d.app.Theme
 	room := max(w-4, 1)

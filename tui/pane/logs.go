@@ -41,30 +41,28 @@ type Logs struct {
 	Traffic *records[*trafficRow]
 
 	Log, traffic  reader  // positions in the journals
-	missedRecords uint64  // log records that were dropped before they were read
-	firstNumber   uint64  // sequence number of the log's next record when the UI started
-	isFlooded     bool    // too many records arrive to build a detail for each
-	last          Subject // shown in the detail during a flood
+	missedRecords uint64  // dropped before they were read
+	firstNumber   uint64  // of the log, when the UI started
+	isFlooded     bool    // too many records to build a detail for each
+	last          Subject // shown during a flood
 	lastAt        time.Time
 	lastOf        int
 
 	inFlight      inFlight
-	trafficFilter int             // filter of traffic: showRequests and so on
+	trafficFilter int             // showRequests and so on
 	screens       map[string]bool // sessions that are UIs; replaced, never changed
-	tabEnds       Tabs            // where the tabs are on their line
+	tabEnds       Tabs            // on their line
 	resolved      resolution
 	related       relatedRequests
 }
 
-// reader is a position in a journal.
 type reader struct {
 	stats      registry.JournalStats
 	Read       uint64 // last number that was read
 	pausedAt   uint64 // last number to show while paused
-	seenNumber uint64 // last number when the tab was visible
+	seenNumber uint64 // when the tab was visible
 }
 
-// reader returns the position in the open tab's journal.
 func (p *Logs) reader() *reader {
 	if p.Open == TabTraffic {
 		return &p.traffic
@@ -108,8 +106,8 @@ func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
 func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
 func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
 
-// Tab returns the name and the number of new log records since the pane was open. It does
-// not count requests, because they never stop.
+// Tab returns the name and the number of new log records since the pane was open.
+// Requests never stop, so they are not counted.
 func (p *Logs) Tab() (name, count string) {
 	last := p.Log.stats.Next - 1
 	if n := int(last - min(p.Log.seenNumber, last)); n > 0 && p.app.Open != PaneLogs {
@@ -418,8 +416,8 @@ func (p *Logs) ShownContent() uicontext.CachedContent {
 	return uicontext.CachedContent{Name: name + ".log", Data: []byte(b.String())}
 }
 
-// Subject returns the selected record. While a flood of records is followed, each record
-// is shown for a moment instead of every one.
+// Subject returns the selected record. While a flood of records is followed, it changes
+// at most once per floodPause.
 func (p *Logs) Subject() Subject {
 	now := p.app.Now()
 	if p.isFlooded && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < floodPause {

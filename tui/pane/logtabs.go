@@ -26,12 +26,12 @@ const (
 	MaxLogs          = 5000
 	MaxTraffic       = 5000 // requests
 	maxNotifications = 500
-	// foldsWithin is the number of last rows that are searched for an equal log line.
+	// last rows searched for an equal log line
 	foldsWithin = 256
 	// asyncIndexSize is the text from which indexing runs in a command instead of Update,
 	// in bytes.
 	asyncIndexSize = 256 << 10
-	// maxDrawnText is the part of a log line that a row draws, in bytes.
+	// bytes of a log line that a row draws
 	maxDrawnText = 1024
 )
 
@@ -42,7 +42,7 @@ type records[R any] struct {
 	Table         *list.Table[R]
 	limit         int
 	server        func(R) string
-	separate      func(R) bool // rows with a limit of their own; may be nil
+	separate      func(R) bool // rows with their own limit; may be nil
 	separateLimit int
 	filter        func(R) bool // nil: all
 	size          func(R) int  // bytes of text; nil if texts are short
@@ -51,7 +51,7 @@ type records[R any] struct {
 	extra   []R // additional rows; replaced, never changed
 	bytes   int
 	evicted int
-	unread  int  // rows that arrived since the tab was visible
+	unread  int  // since the tab was visible
 	changed bool // Held differs from the table
 	reading bool // a command updates the table
 }
@@ -111,7 +111,6 @@ func fairShare(places int, needs []int) (share int) {
 	return share
 }
 
-// Publish updates the table.
 func (f *records[R]) Publish() tea.Cmd {
 	if f.reading || !f.changed {
 		return nil
@@ -194,7 +193,6 @@ type tabRows[R any] struct{ *list.Table[R] }
 
 func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
 
-// Filter stops following if the best match comes first.
 func (b tabRows[R]) Filter(typed string) tea.Cmd {
 	if b.Following && list.Parse(typed, b.Fields(nil)).IsRanked() {
 		b.StopFollowing()
@@ -220,7 +218,7 @@ type logRow struct {
 	registry.LogRecord
 	key   string
 	line  string // drawn part of the text
-	times int    // number of equal lines in the row; 0 means one
+	times int    // equal lines in the row; 0 means one
 	last  time.Time
 }
 
@@ -229,8 +227,7 @@ type sameLine struct {
 	level                         slog.Level
 }
 
-// foldLines appends lines to the held ones. A line replaces a recent equal one, so that a
-// crash loop does not bury other lines.
+// A line replaces a recent equal one, so that a crash loop does not bury other lines.
 func foldLines(held, came []*logRow) []*logRow {
 	all := slices.Concat(held, came)[:len(held)]
 	recent := make(map[sameLine]int, foldsWithin)
@@ -255,8 +252,7 @@ func foldLines(held, came []*logRow) []*logRow {
 	return all
 }
 
-// timesNote returns the number of equal records in a row and the time of the last, or ""
-// for a single record.
+// timesNote returns "" for a single record.
 func timesNote(lk *theme.Theme, n int, last time.Time) string {
 	if n < 2 {
 		return ""
@@ -341,7 +337,7 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
-// clockText returns a time of day in w cells, with milliseconds if they fit.
+// clockText includes milliseconds if they fit w cells.
 func clockText(t time.Time, w int) string {
 	switch {
 	case t.IsZero():
@@ -465,7 +461,7 @@ func (a *Layout) StderrOf(server string) tea.Cmd {
 	if a.hasOutput(server) {
 		return a.showLogs(TabStderr, of)
 	}
-	// If the server never started, Goblin's own log shows why.
+	// A server that never started has events.
 	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has no output; showing its events", uicontext.SanitizeLine(server)))
 }
 
