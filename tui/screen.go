@@ -119,7 +119,7 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(),
 		tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
 			if _, ok := msg.(tea.SuspendMsg); ok {
-				return nil // it would suspend the whole daemon
+				return nil // would suspend the whole daemon
 			}
 			return msg
 		}))

@@ -28,7 +28,7 @@ type setup struct {
 	uicontext.BaseDialog
 	app   *app
 	view  *viewer.View
-	theme *theme.Theme // theme of the drawn page
+	theme *theme.Theme // of the drawn page
 	w     int
 }
 

@@ -22,9 +22,9 @@ type jump struct {
 	from          int // pane
 	inside        bool
 	templates     bool   // templates of Resources
-	tab           int    // tab of Logs
+	tab           int    // of Logs
 	to            int    // pane
-	before, after string // the filter there before and after the jump
+	before, after string // filter there before and after the jump
 }
 
 const maxJumps = 50
@@ -83,7 +83,7 @@ func (a *Layout) Visit(pane int) tea.Cmd {
 	return a.Show(pane)
 }
 
-// GoToListed opens the pane of an entry with the cursor on it.
+// GoToListed selects an entry in its pane.
 func (a *Layout) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 	to := paneOf(kind)
 	return a.goTo(to, listed, func() {

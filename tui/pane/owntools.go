@@ -41,8 +41,7 @@ func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entr
 	}
 }
 
-// isOwnRow reports whether e is the row of Goblin's own tools: no server has an empty
-// name.
+// No server has an empty name.
 func isOwnRow(e *registry.Entry) bool { return e.Server == "" && e.Name == "" }
 
 // entries returns the rows that are entries of the catalog.

@@ -60,5 +60,5 @@ type Subject struct {
 	// content reports whether there is content, so that lines changed by a new version
 	// are marked.
 	content bool
-	running *uicontext.Running // the call whose progress is shown above
+	running *uicontext.Running // its progress is shown above
 }

@@ -1,10 +1,3 @@
-// Pulse counts the requests to servers in the last minutes: requests, failures and
-// latencies in short slots, drawn as sparklines.
-//
-// It reads the traffic journal at the UI's beats, never while a request is handled.
-// Records that the journal dropped before they were read are not counted. It must run on
-// the UI's Update goroutine.
-
 package pane
 
 import (
@@ -19,7 +12,7 @@ import (
 
 const (
 	numSlots    = 30 // five minutes
-	slotSeconds = 10 // length of a slot in seconds
+	slotSeconds = 10 // length in seconds
 	readSize    = 512
 )
 
@@ -33,7 +26,10 @@ const (
 	LatencySeries // mean latency, in seconds
 )
 
-// History counts the requests to each server.
+// History counts the requests to each server in the last minutes, drawn as sparklines. It
+// reads the traffic journal at the UI's beats, never while a request is handled. Records
+// that the journal dropped before are not counted. It must run on the UI's Update
+// goroutine.
 type History struct {
 	failed  func(*registry.TrafficRecord) bool
 	next    uint64
@@ -46,7 +42,7 @@ func NewHistory(failed func(*registry.TrafficRecord) bool) *History {
 	return &History{failed: failed, servers: make(map[string]*slotRing)}
 }
 
-// slotRing is a ring of slots. A slot's index is its number since 1970, modulo numSlots.
+// slotRing is a ring of slots, indexed by their number modulo numSlots.
 type slotRing [numSlots]slot
 
 type slot struct {
@@ -171,7 +167,7 @@ func (p *History) Fields(lk *theme.Theme, now time.Time, server string) []viewer
 	fact := func(label string, what Measure, text string) viewer.Field {
 		line := lk.Spark(s.last(now, what, numSlots))
 		if line == "" {
-			return viewer.Field{Label: label} // an empty field is not shown
+			return viewer.Field{Label: label} // not shown
 		}
 		return viewer.Field{Label: label, Value: line + " " + text}
 	}

@@ -17,7 +17,6 @@ const statusNotification = "notification"
 // runningText is the shown status of a request in flight.
 const runningText = "running"
 
-// isNotification reports whether a record is a notification, which has no response.
 func isNotification(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
 
 // isRootsRefusal reports whether a client without roots refused roots/list. That is not a
@@ -211,8 +210,7 @@ func encoded(v any, indent string) []byte {
 }
 
 // responseBlocks shows the content of a tool, resource or prompt result, with JSON and
-// Markdown formatted. It returns nil for other methods, for errors, and for truncated
-// bodies.
+// Markdown formatted. It returns nil for other methods, errors and truncated bodies.
 func responseBlocks(r *registry.TrafficRecord) []viewer.Section {
 	if hasErrorObject(r) || !json.Valid(r.Response) {
 		return nil
@@ -228,8 +226,8 @@ func responseBlocks(r *registry.TrafficRecord) []viewer.Section {
 	return nil
 }
 
-// callArguments returns the arguments of a recorded call of a tool or prompt. It returns
-// false if they were truncated.
+// callArguments returns the arguments of a recorded call of a tool or prompt, or false if
+// they were truncated.
 func callArguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 	var p struct {
 		Arguments json.RawMessage `json:"arguments"`

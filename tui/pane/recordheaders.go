@@ -10,8 +10,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// idField returns the id of a request on both sides. A request that Goblin answered
-// itself has one id.
+// A request that Goblin answered itself has one id, others one on each side.
 func idField(r *registry.TrafficRecord) viewer.Field {
 	f := viewer.Field{Label: "id"}
 	if isNotification(r) {

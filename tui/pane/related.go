@@ -68,7 +68,7 @@ func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it
 	}
 	ended, style := p.statusCell(&trafficRow{TrafficRecord: *r}, status)
 	if isNotification(r) {
-		ended = "" // its method shows that it is a notification
+		ended = "" // its method shows it
 	}
 	return " " + lk.Dim.On(clockText(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.FitText(lk, text, room)) + " " +
 		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))

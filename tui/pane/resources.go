@@ -23,14 +23,14 @@ type Resources struct {
 	app             *Layout
 	All             *catalog
 	Templates       *catalog
-	TemplatesChosen bool // the user chose the templates; see [Resources.templatesFocused]
-	ruleLine        int  // line of the rule above the templates, or -1
+	TemplatesChosen bool // see [Resources.templatesFocused]
+	ruleLine        int  // of the rule above the templates, or -1
 
 	subs        map[resourceKey]registry.SubscriptionState // replaced, never changed
 	reading     bool                                       // a command reads them
 	stale       bool                                       // … and they have changed since
 	pending     map[resourceKey]bool                       // this UI's own change is in flight
-	seenUpdates map[resourceKey]uint64                     // updates when the user last saw the row
+	seenUpdates map[resourceKey]uint64                     // when the user last saw the row
 	rereading   map[resourceKey]bool                       // a read after an update is in flight
 	updates     int                                        // since the pane was last open
 }
@@ -101,7 +101,7 @@ func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// byUpdate is the order of the most recently changed resources.
+// by the most recent change
 const byUpdate = "last update"
 
 // templatesFocused reports whether the templates have the cursor: if chosen, or if a
@@ -111,7 +111,7 @@ func (p *Resources) templatesFocused() bool {
 	if p.TemplatesChosen {
 		here, there = there, here
 	}
-	_, query := there.FilterQuery() // an invalid filter may name a field of one section only
+	_, query := there.FilterQuery() // an invalid filter may name a field of one section
 	return p.TemplatesChosen != (here.FilterText != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
 }
 
@@ -363,7 +363,7 @@ func (p *Resources) openItem() tea.Cmd {
 	return p.read(it, true, true)
 }
 
-// reload reads again; a template, with its last variables.
+// A template is read again with its last variables.
 func (p *Resources) reload() tea.Cmd {
 	it := p.Item()
 	if it.Kind != registry.Template {
@@ -381,7 +381,6 @@ func (p *Resources) markSeen(it uicontext.Item) {
 	p.seenUpdates[at] = p.subs[at].Updates
 }
 
-// read fetches a resource unless a fetch is running.
 func (p *Resources) read(it uicontext.Item, quiet, show bool) tea.Cmd {
 	if p.app.Calls.ForItem(it) != nil {
 		return nil

@@ -43,7 +43,6 @@ func yamlKey(name string) string {
 	return name
 }
 
-// variable returns an environment variable's name for the token of a server.
 func variable(server string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -23,11 +23,11 @@ type Servers struct {
 	app   *Layout
 	Table *list.Table[registry.ServerState]
 
-	lastSeenStates map[string]registry.State // states when the pane was last open
-	unseen         int                       // servers whose state has changed since then
+	lastSeenStates map[string]registry.State // when the pane was last open
+	unseen         int                       // servers whose state changed since then
 	down           int
 	stderrTails    map[string][]registry.LogRecord // replaced, never changed
-	next           uint64                          // next record of the journal to read
+	next           uint64                          // next record to read
 	findings       map[string]*finding
 }
 
@@ -57,7 +57,7 @@ func serverFields(rows []registry.ServerState) []list.Field {
 	}
 }
 
-// sortPriority returns the rank of a state. States that need attention come first.
+// States that need attention come first.
 func sortPriority(s registry.State) int {
 	return slices.Index([]registry.State{
 		registry.StateFailed, registry.StateNeedsLogin, registry.StateRetrying, registry.StateConnecting,
@@ -118,8 +118,8 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 	})
 }
 
-// countNews counts the servers whose state differs from when the pane was last open. The
-// first start of a server is not counted.
+// countNews counts the servers whose state differs from when the pane was last open,
+// without first starts.
 func (p *Servers) countNews(states []registry.ServerState) {
 	p.unseen = 0
 	known := make(map[string]registry.State, len(states))
@@ -139,8 +139,7 @@ func (p *Servers) countNews(states []registry.ServerState) {
 	p.lastSeenStates = known
 }
 
-// isIdleChange reports whether a change of state only means that a server is used or
-// idle.
+// isIdleChange reports whether a server was only used or became idle.
 func isIdleChange(before, now registry.State) bool {
 	return before == registry.StateSleeping && (IsReachable(now) || now == registry.StateConnecting) ||
 		now == registry.StateSleeping && before == registry.StateReady
@@ -259,7 +258,7 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 	return uicontext.FormatCount(n), ""
 }
 
-// recentColumn returns a column of the last two minutes.
+// recentColumn covers the last two minutes.
 func (p *Servers) recentColumn(title string, rank int, what Measure) serverCol {
 	a := p.app
 	return serverCol{Name: title, Priority: rank, NeededWidth: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
@@ -274,7 +273,6 @@ func (p *Servers) problem(s registry.ServerState) string {
 	return uicontext.SanitizeLine(s.LastError)
 }
 
-// stateText returns a state as shown. The JSON value "sleeping" is shown as "idle".
 func stateText(s registry.State) string {
 	if s == registry.StateSleeping {
 		return "idle"
@@ -342,8 +340,7 @@ func (p *Servers) Handlers() map[string]keys.Handler {
 	}
 }
 
-// open shows the detail of the server. It also starts an idle server and diagnoses a
-// failed one.
+// open also starts an idle server and diagnoses a failed one.
 func (p *Servers) open() tea.Cmd {
 	open := p.app.openDetail(p.Table.Len() > 0)
 	s, _ := p.Table.Selected()

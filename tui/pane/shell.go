@@ -47,7 +47,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	}
 	delete(p.Meta, "progressToken") // the client's own
 	if len(p.Meta) > 0 {
-		meta, _ := termtext.EncodeJSON(p.Meta, "") // all its parts are valid
+		meta, _ := termtext.EncodeJSON(p.Meta, "") // all parts are valid
 		flags = append(flags, "--meta", shellSafe(meta))
 	}
 	if config != "" {
@@ -72,7 +72,7 @@ func shellSafe(text string) string {
 func compactJSON(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return raw // it was decoded before
+		return raw // decoded before
 	}
 	return []byte(termtext.JSON(b.String()))
 }

@@ -74,8 +74,7 @@ func (p *Resources) setSubscriptions(subs map[resourceKey]registry.SubscriptionS
 	return p.rereadUpdated()
 }
 
-// rereadUpdated reads the selected resource again after updates. Many updates cause one
-// read.
+// Many updates cause one read.
 func (p *Resources) rereadUpdated() tea.Cmd {
 	it := p.Item()
 	if p.app.Open != PaneResources || !p.app.DetailShown() || it.IsEmpty() {

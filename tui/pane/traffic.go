@@ -25,10 +25,10 @@ type trafficRow struct {
 	registry.TrafficRecord
 	key        string
 	words      string
-	client     string // the client's name as shown
-	name       string // the subject's name without the server's part of a URI
-	inFlightID string // id while it is in flight, or ""
-	lastRead   uint64 // number of the last reading that included it
+	client     string // as shown
+	name       string // without the server's part of a URI
+	inFlightID string // while in flight, or ""
+	lastRead   uint64 // last reading that included it
 }
 
 func (r *trafficRow) number() uint64 { return cmp.Or(r.First, r.Seq) }
@@ -40,7 +40,7 @@ func (r *trafficRow) at() time.Time {
 	return r.Time
 }
 
-// byStart compares rows by start time, so that long requests stay in place.
+// Long requests stay in place.
 func byStart(a, b *trafficRow) int {
 	return cmp.Or(a.at().Compare(b.at()), cmp.Compare(a.Seq, b.Seq))
 }
@@ -163,7 +163,7 @@ func trafficFields(rows []*trafficRow) []list.Field {
 		{Name: "dir", Kind: list.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return directionWord(rows[i].Direction) }},
 		{Name: "status", Kind: list.Text, Help: "ok, running, cancelled, client left, notification, or an error code", Text: func(i int) string {
 			if rows[i].inFlightID != "" {
-				return inFlightWords // both texts, because the row shows the one that fits
+				return inFlightWords // the row shows the one that fits
 			}
 			return statusText(&rows[i].TrafficRecord)
 		}},
@@ -231,7 +231,7 @@ const (
 
 var (
 	trafficFilterNames = [trafficFilters]string{"requests (notifications are counted)", "everything", "clients' requests only"}
-	trafficFilterHints = [trafficFilters]string{"show requests", "show all", "clients only"} // hint of the key that selects the filter
+	trafficFilterHints = [trafficFilters]string{"show requests", "show all", "clients only"} // of the key that selects the filter
 )
 
 func (p *Logs) trafficFilterHint() string {
@@ -292,8 +292,7 @@ func (p *Logs) foldedLine() string {
 	return strings.Join(all, "; ")
 }
 
-// floodSize is the number of records per reading that is too many to show each of them in
-// the detail. floodPause is the time for which one is shown then.
+// With floodSize records per reading, the detail shows one at a time for floodPause.
 const (
 	floodSize  = 20
 	floodPause = 250 * time.Millisecond

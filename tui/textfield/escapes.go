@@ -16,17 +16,17 @@ import (
 // private-use characters.
 type escapes struct {
 	keeps  func(rune) bool
-	joined bool // joined emoji, such as a family, count as one piece
+	joined bool // joined emoji count as one piece
 	all    []string
 }
 
 // standIn is the first of those characters, at the start of the last plane.
 const standIn = 0x100000
 
-// isUnsupported reports whether bubbles drops a character.
+// bubbles drops these characters
 func isUnsupported(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 
-// isBreak reports whether a single-line field replaces a pasted character with a space.
+// a single-line field replaces these by a space when pasted
 func isBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
 // isInvisible reports whether a character must not reach a terminal.

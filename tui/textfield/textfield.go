@@ -36,8 +36,8 @@ type Field struct {
 	text    string
 	rows    []string // the lines of text
 	off     int      // first drawn row
-	at      int      // row of the cursor when last drawn
-	left    int      // first drawn character of that row
+	at      int      // when last drawn
+	left    int      // first drawn character of it
 }
 
 // New returns an empty single-line field.
@@ -69,7 +69,7 @@ const MaxLines = 9000
 // again with every letter, so the limit bounds the time.
 const areaWidth = 200
 
-// isZeroWidth reports whether a text has more than 2000 zero-width characters. The area
+// isZeroWidth reports whether a text has so many zero-width characters that the area
 // would take seconds to measure it.
 func isZeroWidth(s string) bool {
 	n := 0
@@ -240,7 +240,7 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 		for t.left < col && theme.Width(shown(runes[t.left:col])) > room-1 {
 			t.left++
 		}
-		// Lines of forms may be very long, so drop the invisible end.
+		// Lines of forms may be very long.
 		runes = runes[:min(len(runes), col+1+w)]
 	} else {
 		t.left = 0
@@ -287,7 +287,7 @@ func (t *Field) Draw(w, h int, focused bool) (rows []string, at int) {
 	return rows, at
 }
 
-// blankLine is the maximum underline of an empty field, in cells.
+// blankLine is the maximum underline, in cells.
 const blankLine = 48
 
 // clip cuts a line to a bit more than w cells.

@@ -28,7 +28,6 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// plainASCII reports whether each byte of s is one cell.
 func plainASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -195,7 +194,7 @@ func (l *Theme) Row(line string, focused bool) string {
 		style = l.Selected
 	}
 	if style == reverse {
-		// Reversed colours are hard to read, so only the row's own style stays.
+		// reversed colours are hard to read
 		line = ansi.Strip(line)
 	}
 	return style.Over(line)

@@ -2,7 +2,7 @@ package theme
 
 import "strings"
 
-// The levels of sparklines, the lowest first, which means zero.
+// the lowest first, which means zero
 var (
 	levels      = []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 	asciiLevels = []string{"_", ".", ":", "-", "=", "+", "*", "#"}

@@ -51,10 +51,10 @@ type Options struct {
 	// terminal.
 	Getenv func(string) string
 	ASCII  bool // ASCII characters only, regardless of LANG
-	// Background is "dark", "light" or "" (unknown). The theme "auto" uses only the
-	// terminal's own colours while it is unknown.
+	// Background is "dark", "light" or "" (unknown). Until it is known, "auto" uses only
+	// the terminal's own colours.
 	Background string
-	// Images draws images; nil disables that.
+	// Images draws images, or is nil.
 	Images *images.Renderer
 	// NoImages shows images as bytes.
 	NoImages bool
@@ -119,8 +119,7 @@ func New(o Options) *Theme {
 	return l
 }
 
-// utf8Locale reports whether the locale's characters are UTF-8. Without a locale it
-// returns true, like current terminals.
+// Without a locale, utf8Locale returns true, like current terminals.
 func utf8Locale(env func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(env(name)); v != "" {
@@ -188,7 +187,7 @@ func (l *Theme) Area() textarea.Model {
 	return a
 }
 
-// spinnerFrames are in common fonts, unlike the usual Braille patterns.
+// in common fonts, unlike the usual Braille patterns
 var spinnerFrames = []string{"◐", "◓", "◑", "◒"}
 
 // Spinner returns the theme's spinner.

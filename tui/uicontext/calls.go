@@ -23,8 +23,8 @@ type Request struct {
 	Item     Item
 	Method   string
 	Args     json.RawMessage // arguments of a tool or prompt, variables of a template
-	Meta     json.RawMessage // _meta entered by the user, or nil
-	Expanded string          // listed URI that a template was expanded to
+	Meta     json.RawMessage // entered by the user, or nil
+	Expanded string          // listed URI of a template's expansion
 	Show     bool
 	Silent   bool // report only failures
 }
@@ -64,12 +64,12 @@ type Calls struct {
 	app          *Context
 	Running      []*Running             // oldest first
 	Last         *Request               // repeated by "."
-	lastRequests []Request              // the last arguments per item, oldest first
-	cancelled    []CancelledRequest     // the last cancelled request per item
+	lastRequests []Request              // last ones per item, oldest first
+	cancelled    []CancelledRequest     // last one per item
 	history      []*registry.Invocation // oldest first
 	historyBytes int
 
-	Trusted map[Item]string // definitions of tools that are called without asking
+	Trusted map[Item]string // tools called without asking, with their definitions
 }
 
 // Limits of the history.
@@ -199,7 +199,7 @@ func (c *Calls) Start(r Request) tea.Cmd {
 		result, err := a.Backend.Request(ctx, r.Method, params, run.onProgress(a.Wake))
 		took := a.Now().Sub(began)
 		if ctx.Err() != nil {
-			// The cached content is worth more than the cancellation.
+			// Keep the cached content.
 			return keys.FuncMsg(func() tea.Cmd { return c.finish(run, nil, errCancelled, took) })
 		}
 		inv := a.Reg.Contents().Put(r.invocation(result, err, began, took))
@@ -261,8 +261,7 @@ func failedTool(result json.RawMessage) bool {
 	return json.Unmarshal(result, &r) == nil && r.IsError
 }
 
-// invocation returns the record of an answer for the content cache. An update after at
-// makes it stale at once.
+// An update after at makes the invocation stale at once.
 func (r Request) invocation(result json.RawMessage, err error, at time.Time, took time.Duration) *registry.Invocation {
 	inv := &registry.Invocation{
 		Kind: r.Item.Kind, Server: r.Item.Server, Name: r.Item.Name, Listed: r.Item.Listed,

@@ -7,7 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// maxCopied is the largest text that terminals accept by OSC 52, in bytes.
+// largest text that terminals accept by OSC 52, in bytes
 const maxCopied = 1 << 20
 
 // Copy puts text into the terminal's clipboard (OSC 52).

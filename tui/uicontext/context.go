@@ -1,6 +1,6 @@
 // Package uicontext holds the state shared by all panes and dialogs.
 //
-// [Context] has the registry, the backend, the terminal, the theme, the clock, the
+// [Context] has the registry, the [Backend], the terminal, the theme, the clock, the
 // running requests, the status line and the stack of open dialogs. The last dialog
 // receives input before the panes and removes itself from the stack. The package must not
 // import panes or dialogs; it calls the UI through [Shell]. Everything must run on the
@@ -35,7 +35,7 @@ type Context struct {
 	Now     func() time.Time
 	After   func(d time.Duration, msg tea.Msg) tea.Cmd
 	Wake    func()                     // wakes the UI; never blocks
-	KeyOf   func(action string) string // the action's key, for texts
+	KeyOf   func(action string) string // an action's key, for texts
 	Actions keymap.Map                 // with the config's keys
 
 	Theme   *theme.Theme
@@ -43,11 +43,11 @@ type Context struct {
 	Spin    spinner.Model
 	Calls   *Calls
 	Logins  int    // running logins, which turn the spinner
-	Profile string // profile that the UI shows; "" for clients without one
+	Profile string // shown profile; "" for clients without one
 	Flash   Flash
 
 	Dialogs   []Dialog
-	FrontRect Rect // inside of the last dialog, as drawn
+	FrontRect Rect // of the last dialog, as drawn
 	Shell     Shell
 }
 
@@ -83,8 +83,8 @@ func (c *Context) Complain(format string, args ...any) tea.Cmd {
 	return nil
 }
 
-// Do runs a function in a command. An error is shown after the text failed; otherwise
-// done runs, unless it is nil.
+// Do runs a function in a command. It shows an error after the text failed, or calls
+// done, which may be nil.
 func (c *Context) Do(run func() error, failed string, done func() tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		err := run()
@@ -115,7 +115,8 @@ type Backend interface {
 	// SetEnabled enables or disables a server until the daemon stops.
 	SetEnabled(server string, on bool) error
 	// TryServer starts a server once, as if AddServer had added it, and describes its
-	// problem, or "". It fails if the server could not be added. It may take a minute.
+	// problem, or returns "". It fails if the server could not be added. It may take a
+	// minute.
 	TryServer(ctx context.Context, name string, entryKeys map[string]any) (lacks string, err error)
 	// AddServer adds a server with the keys of its entry to the config.
 	AddServer(name string, entryKeys map[string]any) error
@@ -134,9 +135,8 @@ type Backend interface {
 	// Approve approves tools of a server as they were shown. It fails if one has changed
 	// since.
 	Approve(server string, tools []registry.UnapprovedTool) error
-	// Profiles returns the config's profiles. VisibleCounts returns the number of visible
-	// entries of each kind for a profile's clients, or for clients without a profile
-	// ("").
+	// VisibleCounts returns the number of visible entries of each kind for a profile's
+	// clients, or for clients without a profile ("").
 	Profiles() []string
 	VisibleCounts(profile string) [registry.Kinds]int
 	// HiddenReason reports why an entry is hidden from a profile's clients. by is ""
@@ -153,8 +153,8 @@ type Backend interface {
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 	// Usage returns the costs of servers, tools and clients. It may take a moment.
 	Usage() report.Report
-	// Definition describes how a server is started or reached, and the resources its
-	// process uses.
+	// Definition describes how a server is started or reached, and its process's
+	// resources.
 	Definition(server string) report.Definition
 	// InFlight returns the requests of all clients in flight, the oldest first.
 	// CancelRequest cancels one and reports whether it was still in flight.

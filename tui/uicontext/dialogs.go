@@ -12,7 +12,7 @@ import (
 // input. It closes itself by [Context.Drop].
 type Dialog interface {
 	Heading() string
-	// Size returns the preferred size, including the border, of at most w by h cells.
+	// Size returns the preferred size with the border, at most w by h cells.
 	Size(w, h int) (int, int)
 	Lines(w, h int) []string
 	// Keys returns the current bindings, without keys: those come from [Context.Actions].
@@ -44,7 +44,7 @@ func NeedsReading(d Dialog) bool {
 	return !lists
 }
 
-// ScrollPosition returns the scroll position of a dialog, or "" if it does not scroll.
+// ScrollPosition returns "" for a dialog that does not scroll.
 func ScrollPosition(d Dialog) string {
 	if d, ok := d.(interface{ Where() string }); ok {
 		return d.Where()

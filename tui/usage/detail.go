@@ -83,7 +83,7 @@ func (r *row) facts(now time.Time) []viewer.Field {
 	if r.Errors > 0 {
 		add("errors", fmt.Sprintf("%s, %.1f %%", uicontext.FormatCount(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
 	}
-	if r.P50 > 0 { // no timed call without a wait for the user
+	if r.P50 > 0 { // 0 if all calls waited for the user or were cancelled
 		add("latency", "p50 "+termtext.Millis(r.P50)+", p95 "+termtext.Millis(r.P95))
 	}
 	if r.Waits > 0 {
