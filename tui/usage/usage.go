@@ -48,7 +48,7 @@ type row struct {
 
 const readInterval = time.Second
 
-// Pane is the pane.
+// Pane is the usage pane.
 type Pane struct {
 	app    *pane.Layout
 	Tables [tables]*list.Table[row]
@@ -98,8 +98,7 @@ func fields(rows []row) []list.Field {
 
 func (p *Pane) Place() keymap.Place { return keymap.InUsage }
 
-// Tab returns the pane's name and the number of connected clients over a limit, once the
-// pane was open.
+// Tab returns the pane's name and the number of connected clients over a limit.
 func (p *Pane) Tab() (name, count string) {
 	broken := 0
 	for i := range p.report.Clients {
@@ -175,7 +174,6 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// Heading returns the number of rows of the open table and its sort order.
 func (p *Pane) Heading() (title, right string) {
 	t := p.Tables[p.at]
 	count := uicontext.FormatInt(t.Total())
@@ -192,7 +190,6 @@ type below struct {
 	above int
 }
 
-// Position returns the line of the cursor.
 func (b below) Position() int { return b.Table.Position() + b.above }
 
 func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
@@ -345,7 +342,7 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	}
 }
 
-// waitText describes how long calls waited for the user. Other times exclude these waits.
+// waitText describes how long calls waited for the user. Latencies exclude these waits.
 func waitText(f *report.Figures) string {
 	return termtext.Count(int(f.Waits), "call") + " waited for the user: " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }

@@ -86,7 +86,6 @@ func (b *builder) openHint() string {
 	return ", " + b.o.Opens + " opens all"
 }
 
-// noteTruncation adds a note about the shown part of a larger text.
 func (b *builder) noteTruncation(shown, size int64) {
 	if shown < size {
 		b.d.shown, b.d.size = b.d.shown+shown, b.d.size+size
@@ -147,7 +146,6 @@ func (b *builder) plain(text string, size int64) {
 	b.noteTruncation(int64(len(shown)), size)
 }
 
-// lines adds the lines of sanitized text, numbered if Options.Numbers is set.
 func (b *builder) lines(s string) {
 	l := line{ink: inkPlain}
 	if b.o.Numbers {
@@ -174,8 +172,8 @@ func (b *builder) lines(s string) {
 	}
 }
 
-// truncate cuts a text to at most most bytes of whole characters. It prefers a line break
-// in the last eighth.
+// truncate cuts a text to at most most bytes of whole characters, preferably at a line
+// break in the last eighth.
 func truncate(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false
@@ -205,8 +203,7 @@ func splitSize(n int64) (number, unit string) {
 // briefFrom is the minimum length of a shortened data: URI, in bytes.
 const briefFrom = 64
 
-// ShortenDataURI replaces a long data: URI by its type and size. Other text stays
-// unchanged.
+// ShortenDataURI replaces a long data: URI by its type and size.
 func ShortenDataURI(s string) string {
 	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
 		return s

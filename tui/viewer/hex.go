@@ -64,7 +64,7 @@ func (b *builder) noteUndrawn(k *Section, why error) {
 	b.blank()
 }
 
-// formatBytes returns a size such as "5.2 MiB (5452595 bytes)".
+// formatBytes returns a size such as "5.2 MB (5200000 bytes)".
 func formatBytes(n int64) string {
 	number, unit := splitSize(n)
 	if unit == "B" {
@@ -111,7 +111,6 @@ func dump(data []byte, room int) func(func(string) bool) {
 	}
 }
 
-// perLine returns the bytes in a dump line of at most room cells.
 func perLine(room int) int {
 	per := 2
 	for per < 64 && hexWidth(per+step(per)) <= room {

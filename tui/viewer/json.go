@@ -74,8 +74,8 @@ func countLevels(src []byte) int {
 	return max(deep-1, 0)
 }
 
-// foldDepth returns the depth of shown JSON. It stays within the existing levels, so each
-// press of the fold key changes something.
+// foldDepth limits the depth to the existing levels, so each press of the fold key
+// changes something.
 func foldDepth(deep int, o Options) int {
 	if o.Depth < 0 {
 		return -1
@@ -118,7 +118,7 @@ func (p *printer) space() { p.i = rawjson.AfterSpace(p.src, p.i) }
 
 func (p *printer) more() bool { return !p.full && p.i < len(p.src) }
 
-// scan returns the index after the next value. It skips a truncated value.
+// scan returns the index after the next value, or skips a truncated one.
 func (p *printer) scan() (end int, ok bool) {
 	end, err := rawjson.Scan(p.src, p.i)
 	if err != nil {
@@ -184,8 +184,6 @@ func (p *printer) token(i ink, end, depth int) {
 	p.b.d.arena = append(p.b.d.arena, raw...)
 }
 
-// decodeEscapes decodes escapes of printable characters in a string, such as \u65e5 for
-// 日.
 func decodeEscapes(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
@@ -205,8 +203,8 @@ func decodeEscapes(raw []byte) []byte {
 	return out
 }
 
-// decodeEscape returns the character and length of the escape at the start of s. The
-// character is 0 unless the escape is numeric.
+// decodeEscape returns the character of the numeric escape at the start of s, or 0, and
+// the escape's length.
 func decodeEscape(s []byte) (r rune, n int) {
 	unit := func(s []byte) (rune, bool) {
 		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {

@@ -33,14 +33,12 @@ func (p *lineWriter) setStyle(s theme.Style) {
 // writeString writes text without counting its cells.
 func (p *lineWriter) writeString(s string) { p.text = append(p.text, s...) }
 
-// skipHidden skips up to n cells left of the window and returns their number.
 func (p *lineWriter) skipHidden(n int) (hidden int) {
 	hidden = min(p.skip, n)
 	p.skip -= hidden
 	return hidden
 }
 
-// writeASCII writes characters of one cell each.
 func (p *lineWriter) writeASCII(style theme.Style, s []byte) {
 	s = s[p.skipHidden(len(s)):]
 	if n := p.limit - p.x; len(s) > n {
@@ -67,8 +65,7 @@ func (p *lineWriter) writeSpaces(style theme.Style, n int) {
 	}
 }
 
-// writeCluster writes one character. If only half of it is in the window, it writes
-// spaces.
+// writeCluster writes one character, or spaces if only half of it is in the window.
 func (p *lineWriter) writeCluster(style theme.Style, s []byte, cells int, f clusterKind) {
 	if p.skip > 0 {
 		if hidden := p.skipHidden(cells); hidden < cells {

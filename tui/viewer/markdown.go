@@ -227,7 +227,6 @@ func (m *markdown) flush() {
 	m.reset()
 }
 
-// indentWidth returns the width of leading spaces and tabs, in columns.
 func indentWidth(s string) int {
 	n := 0
 	for _, c := range []byte(s) {

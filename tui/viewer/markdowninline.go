@@ -25,7 +25,6 @@ type inliner struct {
 	places   [3]int  // of the next "]", ")" and ">"
 }
 
-// inline appends a paragraph, with base as the default ink.
 func (b *builder) inline(s string, base ink) {
 	in := inliner{b: b, s: s, base: base}
 	plain := 0 // start of plain text
@@ -97,7 +96,6 @@ func (in *inliner) ink() ink {
 	return in.base
 }
 
-// show writes text in an ink, then restores the current one.
 func (in *inliner) show(i ink, s string) {
 	in.b.setInk(i)
 	in.b.put(s)
@@ -185,7 +183,6 @@ func (in *inliner) putMark(i ink, mark string) {
 	}
 }
 
-// opens reports whether a mark of n bytes at i may begin emphasis.
 func (in *inliner) opens(n int) bool {
 	if in.i+n >= len(in.s) || in.s[in.i+n] == ' ' {
 		return false

@@ -40,7 +40,6 @@ func (m *markdown) startTable(text string) bool {
 	return true
 }
 
-// row adds a row to the open table, or returns false.
 func (m *markdown) row(s string) bool {
 	t, text := m.table, strings.TrimSpace(s)
 	if text == "" || !strings.Contains(text, "|") || len(t.rows) >= tableRows {

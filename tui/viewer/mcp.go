@@ -184,7 +184,6 @@ func forEachPart(result json.RawMessage, yield func([]byte) bool) {
 	}
 }
 
-// fileName returns the last part of a URI's path with only safe characters.
 func fileName(uri string) string {
 	uri, _, _ = strings.Cut(uri, "#")
 	uri, _, _ = strings.Cut(uri, "?")
@@ -207,7 +206,6 @@ func fileName(uri string) string {
 	return name
 }
 
-// member returns an array member of a result, or nil.
 func member(result json.RawMessage, name string) []byte {
 	if rawjson.Valid(result) != nil {
 		return nil
@@ -218,7 +216,6 @@ func member(result json.RawMessage, name string) []byte {
 	return nil
 }
 
-// asJSON returns a section for unspecified JSON.
 func asJSON(raw []byte) []Section { return []Section{{Kind: JSON, Data: raw}} }
 
 func noteMore(out []Section, total int) []Section {
@@ -275,8 +272,8 @@ func bytesIn(v []byte) ([]byte, error) {
 	return nil, err
 }
 
-// textSection returns the section for text of a MIME type. Untyped text is JSON if it is
-// an object or an array.
+// textSection returns the section for text of a MIME type. Untyped objects and arrays are
+// JSON.
 func textSection(s, mime string) Section {
 	kind, _, _ := strings.Cut(mime, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))

@@ -22,7 +22,7 @@ import (
 
 // Limits of drawn images. A decoder needs up to eight bytes per pixel.
 const (
-	maxImageBytes = 8 << 20 // bytes
+	maxImageBytes = 8 << 20
 	maxPixels     = 6 << 20
 	maxImages     = 32  // images per document
 	pictureWide   = 100 // cells
@@ -132,8 +132,7 @@ type format struct {
 
 const pngHead = "\x89PNG\r\n\x1a\n"
 
-// decodePNG decodes a PNG and ignores wrong checksums, which are common in images edited
-// by hand.
+// decodePNG ignores wrong checksums, which are common in images edited by hand.
 func decodePNG(r io.Reader) (image.Image, error) {
 	data, err := io.ReadAll(r) // reads from memory
 	if err != nil {
@@ -218,7 +217,6 @@ func (b *builder) dot(upper, lower color.RGBA) dot {
 // luminance returns the brightness of a colour, from 0 to 255 (ITU-R BT.601).
 func luminance(c color.RGBA) int { return (299*int(c.R) + 587*int(c.G) + 114*int(c.B)) / 1000 }
 
-// color256 returns the nearest colour of the 6x6x6 cube.
 func color256(c color.RGBA) int {
 	part := func(v uint8) int {
 		if v < 48 {
@@ -229,7 +227,6 @@ func color256(c color.RGBA) int {
 	return 16 + 36*part(c.R) + 6*part(c.G) + part(c.B)
 }
 
-// picture draws a line of a picture in exactly room cells.
 func (v *View) picture(l line, room int) {
 	p, s := &v.writer, v.doc.pictures[l.arg]
 	from := min(v.left, s.cells())

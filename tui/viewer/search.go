@@ -113,7 +113,6 @@ func fold(dst []byte, s string) []byte {
 	return dst
 }
 
-// finder searches lines for a text.
 type finder struct {
 	needle  []byte
 	exact   bool

@@ -162,7 +162,6 @@ func (v *View) Lines(w, h int) []string {
 	return out
 }
 
-// draw returns line i in exactly v.w cells.
 func (v *View) draw(i int) string {
 	p := &v.writer
 	p.uncertain, p.strict = false, false
@@ -218,7 +217,6 @@ func (v *View) paint(i int) {
 	}
 }
 
-// number draws a line's number, right-aligned, and returns the cells it took.
 func (v *View) number(l line, room int) int {
 	p, w := &v.writer, min(int(l.indent), room)
 	if w < 2 || l.arg == 0 || l.flags&continued != 0 {
@@ -233,7 +231,6 @@ func (v *View) number(l line, room int) int {
 	return w
 }
 
-// content draws the text of a line, indented, in exactly room cells.
 func (v *View) content(l line, indent, room int) {
 	p, text := &v.writer, v.doc.text(l)
 	over := (v.doc.longest-v.left > room || v.w < v.doc.width) &&
@@ -289,13 +286,12 @@ func (v *View) content(l line, indent, room int) {
 	p.writeString(theme.Spaces(room - p.x))
 }
 
-// firstMatch returns the first match that ends after the start of a line.
 func (v *View) firstMatch(l line) int {
 	return sort.Search(len(v.matches), func(i int) bool { return v.matches[i].to > l.off })
 }
 
-// matchStyle returns the style at offset i of a line and the offset where it may change.
-// It also returns the current or next match.
+// matchStyle returns the style at offset i of a line, the offset where it may change, and
+// the current or next match.
 func (v *View) matchStyle(style theme.Style, l line, i, stop, hit int) (theme.Style, int, int) {
 	at := l.off + uint32(i)
 	for hit < len(v.matches) && v.matches[hit].to <= at {

@@ -97,8 +97,8 @@ func cellWidth(s []byte, col, most int) int {
 	return col - start
 }
 
-// wrap adds the arena from an offset on as one source line, with continuation lines
-// indented by hang.
+// wrap adds the arena from an offset on as one source line; hang indents its continuation
+// lines.
 func (b *builder) wrap(from int, l line, hang int) { b.wrapRange(from, b.pos(), l, hang) }
 
 // wrapRange breaks after a space in the second half of the line, or where the line is
