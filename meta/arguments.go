@@ -27,8 +27,8 @@ const (
 	maxOffset           = 1 << 30
 	maxQuery            = 1 << 10 // bytes
 	maxName             = 16 << 10
-	defaultCatalogCards = 100 // default limit of a catalog
-	defaultSearchCards  = 20  // default limit of a search
+	defaultCatalogCards = 100
+	defaultSearchCards  = 20
 	maxExcerpt          = 200 // characters of a description on a card
 )
 

@@ -1,8 +1,7 @@
 // Package meta provides Goblin's own tools: catalog, describe, search, call and script.
 //
 // With them, a model can find one tool among hundreds without loading all definitions.
-// The package defines the tools, checks their arguments and creates the cards in their
-// answers. It only reads the registry; requests of scripts go through [Options].Ask. It
+// The package only reads the registry; requests of scripts go through [Options].Ask. It
 // must not depend on transports, sessions or UIs.
 //
 // All exported functions are safe for concurrent use. The cost of a catalog page does not

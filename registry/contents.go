@@ -71,18 +71,17 @@ type serverContents struct {
 	byURI map[string][]*content
 }
 
-// Contents is the content cache for requests of UIs. It never stores requests of clients.
-// It keeps the last invocation of each resource, template, prompt and tool; a resource
-// and its URI as a template expansion are separate. It holds at most 64 MiB and evicts
-// the least recently used. It is safe for concurrent use.
+// Contents caches the last request of UIs for each resource, template, prompt and tool,
+// never requests of clients. A resource and its URI as a template expansion are separate.
+// It holds at most 64 MiB and evicts the least recently used. It is safe for concurrent
+// use.
 //
 // Contents are removed with their list entry, or when their server becomes hidden. Only
 // disabling or removing the server removes results of tools.
 //
-// An update of a URI marks contents of that URI and its parents as stale. This requires a
-// subscription to the URI or a parent (see [Registry.ResourceUpdated]). A lost connection
-// marks all contents of the server. Stale contents stay available until they are read
-// again.
+// An update marks contents of its URI and the parents as stale, if the URI or a parent
+// has a subscription (see [Registry.ResourceUpdated]). A lost connection marks all
+// contents of the server. Stale contents stay available until they are read again.
 type Contents struct {
 	registry *Registry
 	max      int64 // bytes

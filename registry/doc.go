@@ -2,10 +2,9 @@
 // journals.
 //
 // It owns the immutable [Snapshot] of all lists, the tables that route names and URIs to
-// servers, and Goblin's own ("local") tools and resources. It also stores server states,
-// subscriptions, sessions, the UI's cache of [Contents], and the journals of logs and
-// traffic. It knows no transports, files, UIs or client connections, and may import only
-// its own subpackages and libraries.
+// servers, and Goblin's own ("local") tools and resources. It also stores the UI's cache
+// of [Contents] and the sessions. It knows no transports, files, UIs or client
+// connections, and may import only its own subpackages and libraries.
 //
 // # Concurrency
 //
@@ -22,24 +21,19 @@
 //
 // # Data that may be lost
 //
-// Change events merge (see [Registry.Watch]): a slow reader misses intermediate states
-// but never the last one. Journals overwrite and count their oldest records. Log records
-// of frequent changes are limited per second; the next record reports the number of
-// suppressed ones. Least recently used contents and learned links are evicted. Everything
-// else that is dropped is reported as a [Problem]. Definitions that client SDKs refuse
-// are changed, see [Options] and [Entry.Changes].
+// Change events merge (see [Registry.Watch]). Journals overwrite and count their oldest
+// records. Log records of frequent changes are limited per second; the next record
+// reports the number of suppressed ones. Least recently used contents and learned links
+// are evicted. Everything else that is dropped is reported as a [Problem]. Definitions
+// that client SDKs refuse are changed, see [Options] and [Entry.Changes].
 //
 // # Limits
 //
-// Servers and clients choose names, so the work is limited. Tool and prompt names have at
-// most [MaxName] bytes, URIs [MaxURI]. To find an owner, only as many bytes of a name are
-// read as the longest configured server name has. No cost grows faster than the length of
-// its input.
-//
-// Templates match URIs of at most 8 KiB. At most 100 templates of a server may begin with
-// a variable. Matching one URI with all templates takes at most 2^20 steps, about 1 ms; a
-// URI that needs more is not found. Suggestions for a wrong name compare 5,000 entries,
-// and names over 128 bytes get none. MIME types and patterns match up to 256 bytes.
+// Servers and clients choose names, so the work is limited: no cost grows faster than the
+// length of its input. Names have at most [MaxName] bytes, URIs [MaxURI]. To find an
+// owner, only as many bytes of a name are read as the longest configured server name has.
+// Matching one URI with all templates takes at most about 1 ms; a URI that needs more is
+// not found.
 //
 // # Memory
 //

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// minFreeSize is the minimum size of a list for an immediate garbage collection, in
-// bytes. Otherwise the collector waits until the heap doubles, which never happens with a
-// stable catalog.
 const minFreeSize = 8 << 20
 
 var lastFree struct {
@@ -17,8 +14,9 @@ var lastFree struct {
 }
 
 // FreeAfterList collects all garbage after a list with size bytes of definitions was
-// processed and dropped. It does nothing below 8 MiB and otherwise takes about 10 ms.
-// Concurrent calls share one collection.
+// processed and dropped. Otherwise the collector waits until the heap doubles, which
+// never happens with a stable catalog. It does nothing below 8 MiB and otherwise takes
+// about 10 ms. Concurrent calls share one collection.
 func FreeAfterList(size int) {
 	if size < minFreeSize {
 		return

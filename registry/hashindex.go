@@ -9,8 +9,8 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// hashIndex finds entries by a key that is stored only in the entries. With 8 bytes per
-// slot it is several times smaller than a map with string keys.
+// hashIndex finds entries by a key that is stored only in the entries. At 8 bytes per
+// slot it is much smaller than a map with string keys.
 type hashIndex struct {
 	slots []uint64 // upper half of the key's hash, then the entry's number + 1
 }
@@ -83,8 +83,6 @@ func (x *hashIndex) add(es []Entry, i int, key string, of func(*Entry) string) {
 		x.put(h, i)
 	}
 }
-
-// Key functions of the indexes.
 
 func byName(e *Entry) string   { return e.Name }
 func byListed(e *Entry) string { return e.Listed }

@@ -46,8 +46,8 @@ type LogRecord struct {
 }
 
 // LogJournal keeps up to 10,000 log records with at most 4 MiB of text. When it is full,
-// the server with the most records loses its oldest one, so a chatty server only
-// displaces its own lines. Records without a server count as one server.
+// the server with the most records loses its oldest one. Records without a server count
+// as one server.
 type LogJournal struct {
 	mu    sync.Mutex
 	ring  cache.Ring[LogRecord]
@@ -79,8 +79,8 @@ func (j *LogJournal) subtractLocked(rec *LogRecord) int {
 	return len(rec.Text)
 }
 
-// Window copies at most n records (all if n < 0), starting at number from or, if that was
-// evicted, at the oldest one left.
+// Window copies at most n records (all if n < 0), starting at number from. If that was
+// evicted, it starts at the oldest one left.
 func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -159,9 +159,8 @@ type InFlight struct {
 	ID            string // unique in its session
 }
 
-// trafficEntry is a compact [TrafficRecord] with the position of its bodies. It has few
-// pointers because a full journal holds thousands of entries and the garbage collector
-// follows each pointer.
+// trafficEntry is a compact [TrafficRecord] with few pointers: a full journal holds
+// thousands, and the garbage collector follows each pointer.
 type trafficEntry struct {
 	*recordOrigin
 	name                string
@@ -378,8 +377,8 @@ func (s *trafficEntry) copyBody(from, n int32) []byte {
 	return bytes.Clone(s.bodies.text[from : from+n])
 }
 
-// Window copies at most n records (all if n < 0) without bodies, starting at number from
-// or, if that was evicted, at the oldest one left.
+// Window copies at most n records (all if n < 0) without bodies, starting at number from.
+// If that was evicted, it starts at the oldest one left.
 func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 )
 
 // InNamespace returns the catalog with resources, templates and links to them listed in a
-// namespace, flat or not. It returns s if s already uses that namespace. before is an
-// earlier result for the same namespace, or nil; unchanged lists are shared with it. Only
-// definitions of tools with links to resources are copied.
+// namespace, flat or not. It returns s if s already uses it. Unchanged lists are shared
+// with before, an earlier result for the namespace or nil. Only definitions of tools with
+// links to resources are copied.
 func (s *Snapshot) InNamespace(flat bool, before *Snapshot) *Snapshot {
 	if s.flat == flat {
 		return s

@@ -5,8 +5,8 @@ import "sync"
 // ChangedText introduces repairs of a definition.
 const ChangedText = "changed to satisfy clients"
 
-// Repairs describes how a server's last lists differ from those that it sent. Callers
-// must not modify it.
+// Repairs describes how a server's last lists differ from what it sent. Callers must not
+// modify it.
 type Repairs struct {
 	Changed int // definitions that client SDKs would refuse
 	Dropped int // definitions that cannot be listed

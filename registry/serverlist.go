@@ -144,7 +144,7 @@ func nameURIs(c buildOptions, drafts []draft, flat func(*draft) string) {
 }
 
 // nameTools sets the listed names of tools. A sanitized name that collides with another
-// tool of the server gets a suffix. Unchanged names take precedence, then byte order.
+// tool of the server gets a suffix; unchanged names take precedence, then byte order.
 func nameTools(c buildOptions, drafts []draft, ps *listProblems) []draft {
 	taken := make(map[string]struct{}, len(drafts))
 	for _, changed := range []bool{false, true} {
@@ -253,8 +253,8 @@ func flatIDs(u *listingRule, drafts []draft, ps *listProblems) {
 	}
 }
 
-// renameEdits gives a definition its listed name and its links their listed URIs. It
-// overwrites edits.
+// renameEdits returns the edits that give a definition its listed name and its links
+// their listed URIs. It overwrites edits.
 func (r *run) renameEdits(c buildOptions, item, key, listed []byte, links []definitionLink, edits []rawjson.Edit) []rawjson.Edit {
 	edits = append(edits[:0], rawjson.ReplaceEdit(item, key, listed))
 	edits = r.appendLinkEdits(c, item, links, edits)

@@ -355,7 +355,7 @@ func openCursor(k Kind, cursor string) (listed, server string, err error) {
 }
 
 // Part is the non-empty visible list of one server and kind. Parts are equal (==) across
-// snapshots as long as the list did not change, so callers with data per list need to
+// snapshots as long as the list did not change. So callers with data per list need to
 // process only changed parts.
 type Part struct {
 	kind Kind

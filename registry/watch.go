@@ -42,9 +42,9 @@ type watcher struct {
 }
 
 // Watch returns a channel that receives all changes after the call, or only the given
-// ones. Unread changes coalesce, so publishing never blocks and the last state is never
-// missed. Readers should receive first and then read the state. The channel is closed
-// when ctx is done.
+// ones. Unread changes merge: a slow reader misses intermediate states but never the last
+// one. Readers should receive first and then read the state. The channel is closed when
+// ctx is done.
 func (r *Registry) Watch(ctx context.Context, only ...Changes) <-chan Changes {
 	var mask Changes
 	for _, c := range only {

@@ -7,8 +7,8 @@
 //
 // # Processes
 //
-// [Runner] starts this program again with its command, an empty environment, three pipes,
-// the root folder as its working directory and its own process group. The process exits
+// [Runner] starts this program again with its command, an empty environment, three pipes
+// and its own process group. Its working directory is the root folder. The process exits
 // after its script, when the caller of [Runner.Run] cancels, and when the Runner is
 // closed. It also exits with this program, which closes its stdin; on Linux the kernel
 // kills it then. One idle process waits up to five minutes for the next script.

@@ -78,7 +78,6 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	return found, nil
 }
 
-// restrictToView adds the visibility of the view to fits.
 func (q *Query) restrictToView(fits func(*registry.Entry) bool) func(*registry.Entry) bool {
 	if q.View == nil || q.View.Visibility() == nil {
 		return fits

@@ -5,9 +5,9 @@ import "time"
 // MaxLastSeen is the maximum number of names in a [LastSeen].
 const MaxLastSeen = 4096
 
-// LastSeen stores the time of the last event of at most MaxLastSeen names, and drops the
-// oldest. It stores names by hash, so collisions mix up times. The zero value is ready.
-// It is not safe for concurrent use.
+// LastSeen stores the last event times of at most MaxLastSeen names, by hash: collisions
+// mix up times. When full, it drops the oldest. The zero value is ready. It is not safe
+// for concurrent use.
 type LastSeen struct {
 	at           map[uint64]time.Time
 	order        []uint64 // the keys of at; a ring once full

@@ -4,7 +4,7 @@ import "slices"
 
 // Ring stores the last Max records of several servers, numbered from 1. When it is full,
 // a new record replaces the oldest one of the server with the most records. Thus a server
-// cannot displace the records of others, and numbers of stored records have gaps.
+// cannot displace the records of others, and numbers have gaps.
 //
 // The cost of Put depends on the number of servers, not of records. A Ring is not safe
 // for concurrent use.
@@ -50,8 +50,8 @@ type usage struct {
 }
 
 // Put reserves a slot for a record of the given bytes and returns it with the record's
-// number. The caller overwrites the slot, which may contain old data. gone is called with
-// an evicted record and returns its bytes; it may be nil if bytes are not counted.
+// number. The slot may contain old data. gone is called with an evicted record and
+// returns its bytes; it may be nil if bytes are not counted.
 func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) {
 	if g.count == g.Max {
 		g.evictOldest(g.largest(func(h *usage) int { return h.records }), gone)

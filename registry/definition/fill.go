@@ -26,9 +26,9 @@ func (e *FixedError) Error() string {
 }
 
 // Edit returns the edit that adds the arguments to params of a call, in the member at
-// path. It returns a *[FixedError] if the client sets one of them to another value, or in
-// a spelling that some readers accept for it. It returns another error if a member on the
-// path is not an object.
+// path. It returns a *[FixedError] if the client sets one of them to another value or in
+// an ambiguous spelling. It returns another error if a member on the path is not an
+// object.
 func (f FixedArguments) Edit(params []byte, path ...string) (rawjson.Edit, error) {
 	obj := params
 	for i, name := range path {

@@ -1,7 +1,5 @@
-// Package keymap lists the UI's actions with their keys and applies the user's changes.
-//
-// It defines the ids, keys and places of actions, the spelling of keys, and conflicts
-// between actions. It knows neither the config nor the UI.
+// Package keymap defines the UI's actions with their keys and places, applies the user's
+// changes and finds conflicts. It knows neither the config nor the UI.
 package keymap
 
 import (

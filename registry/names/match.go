@@ -114,7 +114,6 @@ type matcher struct {
 	budget *MatchBudget
 }
 
-// literal sets to to the positions reachable from from with lit.
 func (m *matcher) literal(to, from positionSet, lit string) {
 	clear(to)
 	if !m.budget.spend(len(to)) {

@@ -2,9 +2,8 @@ package names
 
 import "sync"
 
-// Clients store names in permissions and conversations, and max_name may change. Tools
-// are therefore also found by their names under other limits. The rules for that limit
-// decide the owner.
+// Clients store names in permissions and conversations, and max_name may change. So tools
+// are also found by their names under other limits, whose rules decide the owner.
 
 // RuleSet creates the rules for other name lengths on demand. It is safe for concurrent
 // use.

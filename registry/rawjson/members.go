@@ -47,8 +47,8 @@ const everyByte = 1<<64 - 1
 
 // Visitor receives the URIs in a text.
 type Visitor interface {
-	// URI receives the raw value of a member that is a URI of the server, as a slice of
-	// the text, in the text's order. It may be any JSON value.
+	// URI receives the raw value of a URI member, which may be any JSON value. It is a
+	// slice of the text, in the text's order.
 	URI(raw []byte)
 }
 

@@ -60,8 +60,8 @@ func (t Table) WithKeys(actions keymap.Map) Table {
 	return t
 }
 
-// KeyName returns the name of a key as bindings spell it, or "" for pasted text, even if
-// the text is the name of a key.
+// KeyName returns the name of a key as bindings spell it. It returns "" for pasted text,
+// even if the text is the name of a key.
 func KeyName(key tea.KeyMsg) string {
 	switch {
 	case key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste):

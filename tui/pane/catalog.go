@@ -240,8 +240,8 @@ func inList(a, b *registry.Entry) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Listed, b.Listed))
 }
 
-// difference returns the listed names that were added or changed, and those that were
-// removed. It ignores the first list of a server.
+// difference returns the names that were added or changed, and the removed names. It
+// ignores the first list of a server.
 func difference(old, now []*registry.Entry) (came, left []string) {
 	known, last := map[string]bool{}, ""
 	for _, e := range old {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	defaultCards = 100  // default entries of a list
-	maxCards     = 1000 // maximum
+	defaultCards = 100 // of a list
+	maxCards     = 1000
 )
 
 type catalog struct {

@@ -170,8 +170,8 @@ func WriteFrame(w io.Writer, head any, body []byte) error {
 }
 
 // ReadHead reads the head of a frame, at most most bytes, and returns the length of the
-// following body, which callers must check before they read it. It returns io.EOF between
-// frames.
+// following body. Callers must check the length before they read the body. It returns
+// io.EOF between frames.
 func ReadHead(r io.Reader, most int, head any) (body int64, err error) {
 	var at [lengths]byte
 	if _, err := io.ReadFull(r, at[:]); err != nil {
