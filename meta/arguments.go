@@ -21,7 +21,6 @@ type param struct {
 	defaultValue      int  // of a missing number
 }
 
-// Limits of arguments.
 const (
 	maxLimit            = 1000
 	maxOffset           = 1 << 30

@@ -109,7 +109,6 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 // maxFolders is the maximum number of parent folders searched for a file's skill.
 const maxFolders = 64
 
-// inHiddenSkill reports whether a URI belongs to a skill that is hidden from the client.
 func (t *Tools) inHiddenSkill(seen *registry.Snapshot, found registry.Target) bool {
 	whole, folder := t.o.Registry.Load(), found.Name
 	for range maxFolders {

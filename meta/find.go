@@ -30,7 +30,6 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 	}
 }
 
-// maxLikelyServers is the maximum number of servers suggested in an answer.
 const maxLikelyServers = 3
 
 // addAdvice suggests the next step if no hit fits well. The hits may still show relevant

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"goblin/registry/names"
-	"goblin/registry/termtext"
 )
 
 // Limits of the content cache, in bytes.
@@ -161,7 +160,7 @@ func (c *Contents) rejectPut(inv *Invocation, size int64) *Invocation {
 	dropped := c.removeLocked(inv.Server, contentKey{inv.Kind, inv.Name})
 	c.mu.Unlock()
 	c.registry.eventLimited(&c.registry.events.cache, slog.LevelWarn, inv.Server, fmt.Sprintf("content not cached: %s %s is %s, limit %s",
-		inv.Kind, c.registry.shortName(inv.Name), termtext.Size(size), termtext.Size(maxContent)))
+		inv.Kind, c.registry.shortName(inv.Name), byteCount(size), byteCount(maxContent)))
 	if dropped {
 		c.registry.feed.publish(Cached)
 	}

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 	"unicode"
-
-	"goblin/registry/termtext"
 )
 
 // Limits of the registry's own log records.
@@ -89,6 +87,16 @@ func (r *Registry) shortName(s string) string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+func byteCount(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
 type listDiff struct {
@@ -215,7 +223,7 @@ func (r *Registry) logStored(inv *Invocation, replaced bool) {
 	}
 	text := fmt.Sprintf("content %s: %s %s", verb, inv.Kind, r.shortName(inv.Name))
 	if inv.Success {
-		text += ", " + termtext.Size(int64(len(inv.Result)))
+		text += ", " + byteCount(int64(len(inv.Result)))
 	} else {
 		level = slog.LevelWarn
 		text += ", failed"
@@ -233,7 +241,7 @@ func (r *Registry) logStale(server string, n int, why string) {
 func (r *Registry) logEvicted(n int) {
 	if n > 0 {
 		r.eventLimited(&r.events.cache, slog.LevelInfo, "",
-			fmt.Sprintf("content evicted: %d, to stay within %s", n, termtext.Size(r.contents.max)))
+			fmt.Sprintf("content evicted: %d, to stay within %s", n, byteCount(r.contents.max)))
 	}
 }
 

@@ -77,7 +77,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{
 			"too large", func() { c.Put(&Invocation{Kind: Tool, Server: "a", Name: "t", Result: make([]byte, 17<<20)}) },
-			[]string{"WARN a: content not cached: tool t is 17.8 MB, limit 16.8 MB"},
+			[]string{"WARN a: content not cached: tool t is 17.0 MiB, limit 16.0 MiB"},
 		},
 		{
 			"asked", func() { s := on; s.Status = SubscriptionRequested; r.SetSubscription(s) },
@@ -165,7 +165,7 @@ func TestEvictionIsTold(t *testing.T) {
 		r.Contents().Put(asked(Tool, "a", fmt.Sprint(i)))
 	}
 	all := told(r, 0)
-	require.Contains(t, all, "content evicted: 1, to stay within 1.5 kB")
+	require.Contains(t, all, "content evicted: 1, to stay within 1.5 KiB")
 }
 
 func TestUpdatesAreToldOnceASecondAndCounted(t *testing.T) {

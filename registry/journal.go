@@ -11,7 +11,6 @@ import (
 	"goblin/registry/cache"
 )
 
-// Limits of the journals.
 const (
 	maxLogRecords     = 10_000
 	maxLogBytes       = 4 << 20

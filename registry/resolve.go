@@ -382,7 +382,6 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 	return Target{}, &NotFoundError{Kind: Resource, Name: requested, Owner: t.name, Reason: ReasonNotFound}
 }
 
-// addUnlisted adds unlisted URIs that the server knows.
 func (s *Snapshot) addUnlisted(h *resolution, t *table, key, rest, decoded string) (Target, bool, error) {
 	templates := t.runs[Template]
 	// Links come before templates: the server must get exactly the bytes that it sent,

@@ -51,7 +51,6 @@ func (s *Snapshot) flatLinks(h *resolution, key string, owner *table) {
 	})
 }
 
-// flatExpansions adds the expansions of owner's templates with a flat key.
 func (s *Snapshot) flatExpansions(h *resolution, key string, owner *table) {
 	s.eachSplit(key, func(t *table, rest string) {
 		run := t.runs[Template]

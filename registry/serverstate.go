@@ -60,13 +60,11 @@ type Project struct {
 	PID    int    `json:"pid,omitempty"` // 0 if not running or remote
 }
 
-// States are not in snapshots because they change often.
 type stateTable struct {
 	mu   sync.RWMutex
 	rows map[string]ServerState
 }
 
-// update returns the previous state and whether it changed.
 func (t *stateTable) update(server string, s ServerState, now func() time.Time) (before ServerState, changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

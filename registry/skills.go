@@ -131,7 +131,6 @@ func (s *Snapshot) skill(t *table, uri string) Target {
 	return Target{Server: t.name, Name: uri, Listed: names.NamespacedURI(t.name, uri)}
 }
 
-// isUnapprovedSkill reports whether a URI is, or is below, a hidden unapproved skill.
 func (s *Snapshot) isUnapprovedSkill(server, uri string) bool {
 	for _, p := range s.pinned.forServer(server) {
 		if folder, ok := strings.CutSuffix(p.Name, skillFile); ok && p.Hidden && (uri == folder || strings.HasPrefix(uri, folder+"/")) {

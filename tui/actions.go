@@ -59,7 +59,6 @@ func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 
 func (a *app) nextDetailPlace() tea.Cmd { return a.Say("Detail: %s", a.NextPlace()) }
 
-// resize returns a function that widens the list by a number of percent.
 func (a *app) resize(by int) func() tea.Cmd {
 	return func() tea.Cmd {
 		a.Split.ListPercent = max(20, min(80, a.Split.ListPercent+by))

@@ -99,7 +99,6 @@ func (r *rate) String() string {
 	}
 }
 
-// busy returns the number of activities that keep the spinner turning.
 func (a *app) busy() int { return a.header.starting + a.header.running + a.Logins }
 
 func (a *app) configName() string {

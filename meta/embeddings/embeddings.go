@@ -14,7 +14,6 @@ import (
 	"goblin/registry"
 )
 
-// Limits and delays.
 const (
 	maxTools      = 20_000
 	maxBytes      = 128 << 20 // of all vectors

@@ -137,7 +137,6 @@ func cancelledError(cause error) *Error {
 	return &Error{Kind: Cancelled, Message: "cancelled", Cause: cause}
 }
 
-// run sends the script, answers its requests, and stops its process.
 func (s *session) run(script string, p *process) *Error {
 	s.in = p.in
 	over := make(chan struct{})

@@ -189,7 +189,6 @@ func TextKeyReason(action, key string) (why string) {
 	return ""
 }
 
-// Keys that edit text, and further ones for multi-line text.
 var (
 	editKeys          = []string{"backspace", "delete", "left", "right", "home", "end"}
 	multilineEditKeys = []string{"enter", "up", "down"}

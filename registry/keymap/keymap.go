@@ -1,5 +1,7 @@
-// Package keymap defines the UI's actions with their keys and places, applies the user's
-// changes and finds conflicts. It knows neither the config nor the UI.
+// Package keymap lists the UI's actions with their keys and applies the user's changes.
+//
+// It also defines the places of actions, the spelling of keys, and conflicts. It knows
+// neither the config nor the UI.
 package keymap
 
 import (

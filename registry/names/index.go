@@ -77,9 +77,9 @@ func NewFlatTemplateIndex(list []*Template, flatten func(string) string) *FlatTe
 	return x
 }
 
-// Parse calls yield for every template that can have the flat id s, with its index in the
-// list and the number of ways (2 for several). For one way, it also passes the expansion.
-// It stops when yield returns false or the budget is spent.
+// Parse calls yield for every template that can have the flat id s. It passes the index
+// in the list and the number of ways (2 for several) and, for one way, the expansion. It
+// stops when yield returns false or the budget is spent.
 func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, ways int, uri string) bool) {
 	if len(s) > MaxURI {
 		return

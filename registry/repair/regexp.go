@@ -125,7 +125,6 @@ func (r *regExp) member() (c rune, set, ok bool) {
 	return c, false, true
 }
 
-// escape reads a character, or a set of them.
 func (r *regExp) escape(inClass bool) (c rune, set, ok bool) {
 	r.rest = r.rest[1:]
 	if r.rest == "" {

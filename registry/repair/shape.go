@@ -158,7 +158,6 @@ func (s *shape) reason(v []byte) string {
 	return "invalid element"
 }
 
-// repairArray drops the elements that cannot be repaired.
 func (s *shape) repairArray(v []byte, path string, n *changeLog) []byte {
 	out := []byte{'['}
 	i := 0

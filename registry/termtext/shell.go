@@ -171,7 +171,6 @@ func IsTypeable(s string) bool {
 	return runtime.GOOS != "windows" || !strings.ContainsAny(s, "&|<>^%\n") && !strings.ContainsFunc(s, isInvisible)
 }
 
-// isInvisible reports whether a terminal interprets or hides a character.
 func isInvisible(r rune) bool {
 	return r != '\n' && (unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }

@@ -15,7 +15,6 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Limits of a search.
 const (
 	MaxData           = 16 << 20 // bytes of JSON
 	maxPath           = 512      // bytes of a path
@@ -111,7 +110,6 @@ func filterable(v any) any {
 	return v
 }
 
-// readOrder reads the order of all members once.
 func (d *Document) readOrder() {
 	if d.order != nil {
 		return

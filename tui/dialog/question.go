@@ -28,7 +28,6 @@ import (
 // keys. Earlier keys were meant for the view below it.
 const KeyGrace = 400 * time.Millisecond
 
-// questionError is an error response to a server's request.
 type questionError struct {
 	code    int
 	message string
@@ -159,7 +158,6 @@ func (a *QuestionPresenter) openQuestion(q *Question, automatic bool) tea.Cmd {
 	return tea.Batch(cmd, d.layOut())
 }
 
-// finish answers the open request and flashes notice.
 func (d *QuestionDialog) finish(result any, err error, notice string) tea.Cmd {
 	a := d.app
 	var raw json.RawMessage

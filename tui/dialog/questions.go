@@ -98,7 +98,6 @@ func (q *Questions) Len() int {
 	return len(q.List)
 }
 
-// first returns the oldest request, or nil.
 func (q *Questions) first() *Question {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -52,7 +52,6 @@ func (d *SamplingQuestion) Heading() string {
 func (d *SamplingQuestion) Size(w, h int) (int, int) { return min(w, 110), h }
 func (d *SamplingQuestion) Typing() bool             { return true }
 
-// build lays out the messages in a command.
 func (d *SamplingQuestion) build(width int) tea.Cmd {
 	if width <= 0 || width == d.width {
 		return nil

@@ -185,7 +185,6 @@ func (r *resolver) alternativeSchemas(n node) []json.RawMessage {
 
 var nullSchema = json.RawMessage(`{"const":null,"title":"null"}`)
 
-// labels returns distinct names for alternatives.
 func (r *resolver) labels(raws []json.RawMessage) []Option {
 	out := make([]Option, len(raws))
 	times := make(map[string]int)

@@ -10,7 +10,6 @@ import (
 	"goblin/tui/theme"
 )
 
-// layout contains the columns of fields.
 type layout struct {
 	w          int
 	label      int  // width of labels, in cells

@@ -22,7 +22,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// catalog is a list of entries of one kind.
 type catalog struct {
 	app   *Layout
 	kind  registry.Kind

@@ -26,7 +26,6 @@ func requestKeyOf(r *registry.TrafficRecord) requestKey {
 	return requestKey{r.Time.UnixNano(), r.Session, r.Method}
 }
 
-// inFlight holds the requests that were in flight at the last reading.
 type inFlight struct {
 	rows    []*trafficRow
 	ended   map[requestKey]uint64 // recently finished ones, with the number of reads then

@@ -112,7 +112,6 @@ const (
 	PaneUsage
 )
 
-// Places of the detail.
 const (
 	placeAuto = iota
 	placeBeside

@@ -16,7 +16,6 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// login is the dialog of a running login.
 type login struct {
 	uicontext.BaseDialog
 	app             *uicontext.Context

@@ -139,7 +139,6 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	}
 }
 
-// ownRowHandlers returns actions of keys on the row of Goblin's own tools.
 func (p *callablePane) ownRowHandlers(open keys.Handler) map[string]keys.Handler {
 	onHead := func() bool {
 		e, ok := p.All.Table.Selected()

@@ -14,7 +14,6 @@ import (
 
 const statusNotification = "notification"
 
-// runningText is the shown status of a request in flight.
 const runningText = "running"
 
 func isNotification(r *registry.TrafficRecord) bool { return r.Status == statusNotification }

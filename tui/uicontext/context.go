@@ -135,8 +135,9 @@ type Backend interface {
 	// Approve approves tools of a server as they were shown. It fails if one has changed
 	// since.
 	Approve(server string, tools []registry.UnapprovedTool) error
-	// VisibleCounts returns the number of visible entries of each kind for a profile's
-	// clients, or for clients without a profile ("").
+	// Profiles returns the names of the profiles. VisibleCounts returns the number of
+	// visible entries of each kind for a profile's clients, or for clients without a
+	// profile ("").
 	Profiles() []string
 	VisibleCounts(profile string) [registry.Kinds]int
 	// HiddenReason reports why an entry is hidden from a profile's clients. by is ""

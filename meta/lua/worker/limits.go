@@ -12,7 +12,6 @@ import (
 	glua "github.com/yuin/gopher-lua"
 )
 
-// interval between checks of the memory
 const memoryInterval = 3 * time.Millisecond
 
 // stopper is the context of the virtual machine, which checks it before each instruction.
