@@ -80,6 +80,7 @@ type Screen struct {
 	questions *dialog.Questions
 }
 
+// New returns a UI that Run shows.
 func New(o Options) *Screen {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -15,6 +15,7 @@ import (
 	"goblin/registry/termtext"
 )
 
+// Limits of a document and its search.
 const (
 	MaxData           = 16 << 20 // bytes of JSON
 	maxPath           = 512      // bytes of a path

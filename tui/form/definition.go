@@ -2,8 +2,10 @@ package form
 
 import "encoding/json"
 
+// Kind is the kind of a field.
 type Kind uint8
 
+// The kinds of fields.
 const (
 	Text      Kind = iota
 	Number         // sent as typed

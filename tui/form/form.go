@@ -57,9 +57,10 @@ type Spec struct {
 	Actions keymap.Map // nil means the default keys
 }
 
+// Action is the result of input to a form.
 type Action uint8
 
-// Results of [Form.Update] and [Form.Click].
+// Values of [Action].
 const (
 	None      Action = iota
 	Submitted        // the values are valid

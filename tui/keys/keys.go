@@ -49,6 +49,7 @@ func DisabledUnless(why string, ok func() bool) func() string {
 // AlwaysDisabled returns a WhyDisabled function that always returns why.
 func AlwaysDisabled(why string) func() string { return func() string { return why } }
 
+// Table is a list of bindings.
 type Table []Binding
 
 // WithKeys sets the keys and places of the bindings from the actions with their ids.

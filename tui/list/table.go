@@ -18,8 +18,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// Up to MaxSyncRows rows, a filter runs inside Update, because that is faster than a
-// command.
+// MaxSyncRows is the number of rows up to which a filter runs inside Update, because that
+// is faster than a command.
 const MaxSyncRows = 3000
 
 // Table is a filtered, sorted list of rows with a cursor that follows its row. Late

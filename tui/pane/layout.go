@@ -112,6 +112,7 @@ const (
 	PaneUsage
 )
 
+// Places of the detail.
 const (
 	placeAuto = iota
 	placeBeside
@@ -269,6 +270,7 @@ func (a *Layout) FocusDetail() tea.Cmd {
 	return nil
 }
 
+// Enlarge makes a detail below the list fill the body.
 func (a *Layout) Enlarge() tea.Cmd {
 	if a.DetailShown() && !a.Beside() && !a.Zoomed() {
 		a.zoomed, a.zoomMovedFocus, a.Inside = true, !a.Inside, true

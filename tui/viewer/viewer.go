@@ -23,6 +23,7 @@ import (
 // Kind is the kind of a section.
 type Kind uint8
 
+// The kinds of sections.
 const (
 	Fields   Kind = iota // labelled values, one per line
 	Text                 // plain lines, wrapped
