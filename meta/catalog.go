@@ -129,7 +129,7 @@ func (t *Tools) inHiddenSkill(seen *registry.Snapshot, found registry.Target) bo
 const maxSimilar = 100
 
 // similarResources returns the resources that a wrong URI may mean, or none if the URI is
-// too long to search for.
+// too long.
 func (t *Tools) similarResources(ctx context.Context, uri string) []*registry.Entry {
 	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxSimilar, View: t.o.Registry.ViewFor(ctx)})
 	if err != nil {

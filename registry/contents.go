@@ -78,9 +78,9 @@ type serverContents struct {
 // Contents are removed with their list entry, or when their server becomes hidden. Only
 // disabling or removing the server removes results of tools.
 //
-// An update marks contents of its URI and the parents as stale, if the URI or a parent
-// has a subscription (see [Registry.ResourceUpdated]). A lost connection marks all
-// contents of the server. Stale contents stay available until they are read again.
+// An update marks contents of its URI and parents as stale, if one of them has a
+// subscription (see [Registry.ResourceUpdated]). A lost connection marks all contents of
+// the server. Stale contents stay available until they are read again.
 type Contents struct {
 	registry *Registry
 	max      int64 // bytes

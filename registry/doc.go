@@ -1,9 +1,9 @@
 // Package registry is the catalog: entries, names, server states, subscriptions and
 // journals.
 //
-// It owns the immutable [Snapshot] of all lists, the tables that route names and URIs to
-// servers, and Goblin's own ("local") tools and resources. It also stores the UI's cache
-// of [Contents] and the sessions. It knows no transports, files, UIs or client
+// It owns the immutable [Snapshot] of all lists and the tables that route names and URIs
+// to servers. It also owns Goblin's own ("local") tools and resources. It also stores the
+// UI's cache of [Contents] and the sessions. It knows no transports, files, UIs or client
 // connections, and may import only its own subpackages and libraries.
 //
 // # Concurrency
@@ -16,7 +16,7 @@
 // Writers for the same server must not race: the last one wins.
 //
 // Facts that change often (states, sessions, subscription counters, contents, journals)
-// are in separate tables with their own mutexes; changes build no snapshot. Lock order:
+// are in separate tables with their own mutexes. Changes build no snapshot. Lock order:
 // writer, contents, subscriptions, any other.
 //
 // # Data that may be lost

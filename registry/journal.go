@@ -281,8 +281,8 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	return next.seq
 }
 
-// Bodies are stored in pages of one owner each, so that the one with the most pages can
-// lose its oldest.
+// Bodies are stored in pages of one owner each. So the owner with most pages can lose its
+// oldest.
 const (
 	pageSize = 2*maxBody + MaxWire // fits the bodies of any record
 	maxPages = maxBodies / pageSize

@@ -243,8 +243,8 @@ func TestANamespaceSharesWhatDidNotChange(t *testing.T) {
 	require.Same(t, was, was.InNamespace(true, nil))
 }
 
-// A server that makes two URIs equal in a namespace gets no more entries than in a
-// registry with that namespace.
+// If two URIs become equal in a namespace, clients get no more entries than in a registry
+// with that namespace.
 func TestURIsWithOneFlatIDAndOneTailAreListedOnce(t *testing.T) {
 	t.Parallel()
 	pair := []string{"x////://::/:/:/:/:", "x://///::::////:://"}

@@ -44,8 +44,8 @@ func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool
 	return s.tables[n], "", false
 }
 
-// cutOwner returns the number of the first server whose prefix may have been cut in a
-// suffixed tool name, or 0.
+// cutOwner returns the number of the first server whose prefix may be cut in a suffixed
+// tool name, or 0.
 func (s *Snapshot) cutOwner(name string) int {
 	if len(name) < names.MinNameLen || len(name) > names.MaxNameLen {
 		return 0

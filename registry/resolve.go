@@ -12,8 +12,8 @@ import (
 const (
 	// maxCandidates is the maximum number of names in an [AmbiguousError].
 	maxCandidates = 20
-	// maxSteps limits the matching of one URI with the templates of all servers, to about
-	// 1 ms or some thousand templates with one prefix.
+	// maxSteps limits the matching of one URI with all templates, to about 1 ms or some
+	// thousand templates with one prefix.
 	maxSteps = 1 << 20
 )
 
@@ -134,9 +134,9 @@ func nameTooLong(k Kind, name string, most int) error {
 }
 
 // ResolveTool finds a tool by its listed name, as server/tool, or by its bare name if
-// exactly one server has it. It also accepts the listed name under another length limit.
-// Names of Goblin's own tools never resolve to a server; names with a server's prefix
-// only to that server. Errors: *[NotFoundError], *[AmbiguousError].
+// that is unique. It also accepts the listed name under another length limit. Names of
+// Goblin's own tools never resolve to a server; names with a server's prefix only to that
+// server. Errors: *[NotFoundError], *[AmbiguousError].
 func (r *Registry) ResolveTool(name string) (Target, error) { return r.Load().ResolveTool(name) }
 
 // ResolveTool is [Registry.ResolveTool] for this catalog.
@@ -229,13 +229,13 @@ func (s *Snapshot) ResolvePrompt(name string) (Target, error) {
 // first.
 //
 // mcp://server/…, ui://server/… and skill://server/… of a known server use only that
-// server's tables. They are tried as the exact URI, as normalized by URL parsers,
-// percent-decoded, as a template expansion and as a learned link. Any URI resolves if
-// unlisted ones are allowed.
+// server's tables. They are tried as the exact, normalized and percent-decoded URI, as a
+// template expansion and as a learned link. Any URI resolves if unlisted ones are
+// allowed.
 //
-// Other URIs are tried as a flat id, and as a raw URI, template expansion and learned
-// link of exactly one server. A URI with the prefix of a server's flat ids resolves only
-// to that server. Errors as [Registry.ResolveTool].
+// Other URIs are tried as a flat id, and as one server's raw URI, template expansion and
+// learned link. A URI with the prefix of a server's flat ids resolves only to that
+// server. Errors as [Registry.ResolveTool].
 func (r *Registry) ResolveResource(uri string) (Target, error) { return r.Load().ResolveResource(uri) }
 
 // ResolveResource is [Registry.ResolveResource] for this catalog.

@@ -35,8 +35,8 @@ func (s *Snapshot) flatEntries(h *resolution, key string, owner *table) {
 	})
 }
 
-// flatLinks adds the learned links with a flat key in their listed form, and for owner
-// also in the plain one.
+// flatLinks adds the learned links with a flat key in their listed form, for owner also
+// in the plain one.
 func (s *Snapshot) flatLinks(h *resolution, key string, owner *table) {
 	s.eachSplit(key, func(t *table, rest string) {
 		if t.rule == nil {

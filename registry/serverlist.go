@@ -144,7 +144,7 @@ func nameURIs(c buildOptions, drafts []draft, flat func(*draft) string) {
 }
 
 // nameTools sets the listed names of tools. A sanitized name that collides with another
-// tool of the server gets a suffix; unchanged names take precedence, then byte order.
+// tool of the server gets a suffix. Unchanged names take precedence, then byte order.
 func nameTools(c buildOptions, drafts []draft, ps *listProblems) []draft {
 	taken := make(map[string]struct{}, len(drafts))
 	for _, changed := range []bool{false, true} {

@@ -110,7 +110,7 @@ func (m *mergedList) len() int {
 }
 
 // merge sorts runs into one list by less. It takes all entries of a run before the next
-// run's head at once, so the resources of a server are usually one segment.
+// run's head at once. So a server's resources are usually one segment.
 func merge(runs []*run) []segment {
 	var h mergeHeap
 	for _, r := range runs {
@@ -322,9 +322,8 @@ func (m *mergedList) after(e *Entry) int {
 	return g.end - (g.to - g.from) + n
 }
 
-// A cursor is base64url of: a byte for version and kind, the last entry's listed name, a
-// zero byte, its server, and a checksum against random input. It is neither secret nor
-// authenticated.
+// A cursor is base64url of: a byte for version and kind, the last entry's name, a zero
+// byte, its server, and a checksum. It is neither secret nor authenticated.
 const cursorVersion = 0x10
 
 func newCursor(k Kind, e *Entry) string {

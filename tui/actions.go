@@ -177,8 +177,8 @@ type multiList interface {
 	Choose(part int)
 }
 
-// nextFocus cycles through the lists of a pane and its detail, or through the panes if
-// there is only one list.
+// nextFocus cycles through the lists of a pane and its detail, or through the panes if it
+// has one list.
 func (a *app) nextFocus(step int) tea.Cmd {
 	at, of := 0, 1
 	several, ok := a.Panes[a.Open].(multiList)

@@ -265,8 +265,8 @@ func (a *app) barLine() string {
 	return a.idleLine()
 }
 
-// idleLine returns a hint: that the user may have forgotten an otherwise unused daemon,
-// the heading of a list without a border, or the demo's first steps.
+// idleLine returns a hint: that the user may have forgotten an unused daemon, the heading
+// of a borderless list, or the demo's first steps.
 func (a *app) idleLine() string {
 	lk, o := a.Theme, a.o.Daemon
 	switch {

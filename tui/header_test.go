@@ -10,8 +10,8 @@ import (
 	"goblin/registry"
 )
 
-// A daemon once survived the end of its terminal, and the next UI silently showed servers
-// in a state from hours before.
+// A daemon once survived the end of its terminal. The next UI silently showed servers in
+// a state from hours before.
 func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	t.Parallel()
 	since := func(r *testUI) string { return r.app.o.Daemon.Started.Local().Format("15:04") }

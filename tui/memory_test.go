@@ -24,7 +24,7 @@ func heapInUse() int64 {
 }
 
 // A storm of updates fills the journals, whose size is limited, and leaves nothing else
-// behind in the registry or in the UI.
+// in the registry or UI.
 func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
 	r := newTestUI(t, 120, 40, "server-0").setReady("server-0")
 	uri := func(i int) string { return fmt.Sprintf("file:///srv/config-main-%05d.json", i) }

@@ -186,8 +186,8 @@ const (
 	fitsWords
 )
 
-// rankCommands returns the commands that match a text by name, prefix, letters in order,
-// or words of their description, in that order. Within a rank, enabled commands come
+// rankCommands returns the commands that match a text. Names come first, then prefixes,
+// letters in order, and words of descriptions. Within a rank, enabled commands come
 // first.
 func (d *palette) rankCommands(text string) []choice {
 	type hit struct {

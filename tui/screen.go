@@ -1,9 +1,9 @@
 // Package tui is the terminal UI: one Bubble Tea model over the registry.
 //
 // A [Screen] is one Bubble Tea program with its own input, output, size, theme and
-// filters. A process can show several. It reads the registry's snapshots and journals,
-// waits for its change events, and acts through [uicontext.Backend], a client session of
-// its own, and [uicontext.Terminal]. It must not depend on transports, protocol
+// filters. A process can show several. It reads the registry's snapshots and journals and
+// waits for its change events. It acts through [uicontext.Backend], its own client
+// session, and [uicontext.Terminal]. It must not depend on transports, protocol
 // revisions, flags or files. Only main imports it.
 //
 // # Goroutines

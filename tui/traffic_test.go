@@ -14,7 +14,7 @@ import (
 )
 
 // newTrafficUI returns a UI whose Traffic tab has a call, a failed read, a notification
-// and a request of a server.
+// and a server's request.
 func newTrafficUI(t testing.TB, w, h int) *testUI {
 	r := newTestUI(t, w, h, "files", "github")
 	r.setReady("files").setReady("github")

@@ -45,10 +45,9 @@ type Backend interface {
 	Snapshot() *registry.Snapshot
 	// Servers returns the config names of the servers, in order.
 	Servers() []string
-	// Request makes one MCP request in the name of the client that runs the script, with
-	// names and URIs as clients see them. It should return soon after ctx is done. An
-	// error with the methods ErrorCode() int and ErrorData() json.RawMessage is an error
-	// response.
+	// Request makes one MCP request for the client that runs the script, with names and
+	// URIs as clients see them. It should return soon after ctx is done. An error with
+	// the methods ErrorCode() int and ErrorData() json.RawMessage is an error response.
 	Request(ctx context.Context, method string, params []byte) ([]byte, error)
 	// Search returns a JSON array of cards, best first.
 	Search(ctx context.Context, query string, o SearchOptions) ([]byte, error)

@@ -7,8 +7,8 @@
 //
 // Each list of one server and kind has an immutable segment: a sorted dictionary, and
 // posting lists of document numbers and weights. Queries therefore take no lock. A
-// changed list gets a new segment, so an update costs as much as the changed list,
-// regardless of the catalog's size.
+// changed list gets a new segment, so an update's cost depends on that list, not on the
+// catalog.
 //
 // Servers choose the indexed texts, so they are limited: 4 KiB per field, 1,000 words per
 // entry, 24 MiB of index per list and 64 MiB in total. Lists over the limit are indexed
@@ -26,10 +26,10 @@
 // # Ranking
 //
 // The ranking is BM25F. Fields have different weights: name, title, description, URI, the
-// names, descriptions and values of arguments, and the server's name. The length of a
-// field counts relative to a fixed usual length, so that a segment depends only on its
-// list. Rare words count more. A word also finds, with less weight, longer words that
-// begin with it and synonyms. If there are none, it finds words one edit away, or two
-// from eight letters on. Goblin's own tools are found only by queries with its name.
-// Equal scores are sorted by listed name, then by server.
+// names, descriptions and values of arguments, and the server's name. Field lengths count
+// relative to a fixed usual length, so that a segment depends only on its list. Rare
+// words count more. A word also finds, with less weight, longer words that begin with it
+// and synonyms. If there are none, it finds words one edit away, or two from eight
+// letters on. Goblin's own tools are found only by queries with its name. Equal scores
+// are sorted by listed name, then by server.
 package search

@@ -42,7 +42,7 @@ const saturation = 1.2
 
 // segment is the immutable index of some documents, numbered from 0: a sorted dictionary,
 // and a posting list per term. A posting list contains the number of documents, then for
-// each the distance from the previous one and a byte of weight. Numbers are varints.
+// each its distance from the previous one and its weight. Numbers are varints.
 type segment struct {
 	docs    int
 	terms   string // concatenated

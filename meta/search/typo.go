@@ -11,7 +11,7 @@ func maxEdits(n int) int {
 }
 
 // lettersOf returns a set of the bytes in a word. An edit changes at most two bits per
-// byte of the edited letter, so the set alone rules out most words.
+// byte of a letter, so the set alone rules out most words.
 func lettersOf(word string) (set uint32) {
 	for i := range len(word) {
 		set |= 1 << (word[i] & 31)

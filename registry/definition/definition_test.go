@@ -166,8 +166,8 @@ func TestANameThatAnotherHasIsNotGiven(t *testing.T) {
 	}
 }
 
-// FuzzOverride checks that clients receive JSON without hidden members, and that a call
-// has the values of the config, for any definition.
+// FuzzOverride checks that clients receive JSON without hidden members, and that calls
+// have the config's values, for any definition.
 func FuzzOverride(f *testing.F) {
 	f.Add([]byte(`{"name":"a","inputSchema":{"properties":{"owner":{},"b":1},"required":["owner"]}}`))
 	f.Add([]byte(`{"annotations":3,"annotations":{},"inputSchema":{"required":["\u006fwner"],"properties":{"\u006fwner":{}}}}`))

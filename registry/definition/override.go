@@ -103,9 +103,8 @@ func (a *AppliedOverride) WithoutName() *AppliedOverride {
 }
 
 // CheckRenames decides which renames are rejected because another item has the name. It
-// maps the index of each rejected item, which keeps its own name, to that of the item
-// with the name. Own names are unique. Of several items renamed to one name, the first
-// gets it.
+// maps the index of each rejected item, which keeps its own name, to the item with the
+// name. Own names are unique. Of several items renamed to one name, the first gets it.
 func CheckRenames(own, given []string) map[int]int {
 	refused := make(map[int]int)
 	for again := true; again; {

@@ -5,7 +5,7 @@
 // All functions are safe for concurrent use.
 //
 // Templates and URIs are untrusted. Matching uses sets of reachable positions instead of
-// backtracking, so its time is at most proportional to the product of both lengths. A
+// backtracking. So its time is at most proportional to the product of both lengths. A
 // lookup among many templates stops when its [MatchBudget] is spent.
 //
 // Matching is lenient: values need not be percent-encoded, and query members may be

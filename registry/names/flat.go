@@ -47,8 +47,8 @@ func (f *FlatTemplate) Prefix() string {
 	return f.parts[0].lit
 }
 
-// parse returns the number of ways to expand the template to s (2 for several), and the
-// URI if there is exactly one. It returns 0 if the budget is spent.
+// parse returns the number of ways to expand the template to s (2 for several). It
+// returns the URI if there is exactly one. It returns 0 if the budget is spent.
 func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways int) {
 	if len(s) > MaxURI || !budget.spend(perTemplate+compareCost(f.Prefix())) || !strings.HasPrefix(s, f.Prefix()) {
 		return "", 0

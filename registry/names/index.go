@@ -78,7 +78,7 @@ func NewFlatTemplateIndex(list []*Template, flatten func(string) string) *FlatTe
 }
 
 // Parse calls yield for every template that can have the flat id s. It passes the index
-// in the list and the number of ways (2 for several) and, for one way, the expansion. It
+// in the list, the number of ways (2 for several) and, for one way, the expansion. It
 // stops when yield returns false or the budget is spent.
 func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, ways int, uri string) bool) {
 	if len(s) > MaxURI {

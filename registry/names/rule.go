@@ -27,8 +27,8 @@ type Rule struct {
 	flat   string // prefix of its flat ids, collapsed
 	// Another server has the name already: every entry gets a suffix.
 	toolTaken, flatTaken bool
-	// Number of other servers whose prefix equals this one's or begins it, so that they
-	// could have all names of this server.
+	// Number of other servers whose prefix equals this one's or begins it. They could
+	// have all names of this server.
 	toolShared, flatShared int
 	// Prefixes of other servers that begin with this one's. Entries below one of them get
 	// a suffix.

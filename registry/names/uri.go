@@ -105,8 +105,8 @@ var flatByte = func() (t [256]bool) {
 // IsFlatByte reports whether flat ids keep a byte.
 func IsFlatByte(c byte) bool { return flatByte[c] }
 
-// FlatID returns the plain flat id of a server's URI, in which every run of bytes outside
-// of [A-Za-z0-9.~-] is one underscore. Only the registry's tables can reverse it.
+// FlatID returns the plain flat id of a server's URI. Every run of bytes outside of
+// [A-Za-z0-9.~-] becomes one underscore. Only the registry's tables can reverse it.
 func FlatID(server, original string) string {
 	return server + "_" + Flatten(original)
 }

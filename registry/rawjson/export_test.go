@@ -1,7 +1,7 @@
 package rawjson
 
 // Walk calls f for every relevant member of every object that Goblin reads in the text,
-// even if the member is missing.
+// even for missing members.
 func (t *KeyTree) Walk(text []byte, f func(obj []byte, name string)) {
 	if t == nil {
 		return

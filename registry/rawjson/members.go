@@ -8,8 +8,8 @@ import (
 )
 
 // KeyTree lists the security-relevant members of an object and, recursively, of their
-// values. They decide the destination of a request, the recipient of a notification, or
-// the owner of a URI in a result. Nil lists none.
+// values. They decide a request's destination, a notification's recipient, or the owner
+// of a URI in a result. Nil lists none.
 //
 // JSON readers differ on ambiguous names. Goblin compares member names exactly and uses
 // the last duplicate. Go's encoding/json, used by mcp-go and the Go SDK, ignores case

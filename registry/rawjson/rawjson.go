@@ -35,8 +35,8 @@ func (e *SyntaxError) Explain(src []byte) string {
 	return fmt.Sprintf("line %d, column %d: %s", bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[start:])+1, e.Reason)
 }
 
-// Valid returns an error unless src is exactly one JSON value, optionally surrounded by
-// whitespace, encoded as UTF-8 and nested at most [MaxDepth] deep.
+// Valid returns an error unless src is one JSON value in UTF-8, nested at most [MaxDepth]
+// deep. Whitespace around it is allowed.
 func Valid(src []byte) error {
 	var c Checker
 	return c.End(src)

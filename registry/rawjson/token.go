@@ -94,7 +94,7 @@ func skipPlain(src []byte, i int) int {
 }
 
 // scanRunes returns the length of the non-ASCII runes at the start of b, or 0 if the
-// first rune is invalid or incomplete.
+// first is invalid.
 func scanRunes(b []byte) (n int) {
 	for n < len(b) && b[n] >= utf8.RuneSelf {
 		switch c := b[n]; {
@@ -113,8 +113,8 @@ func scanRunes(b []byte) (n int) {
 	return n
 }
 
-// scanEscape returns the length of the escape at the start of b and its error, or 0 if it
-// is incomplete.
+// scanEscape returns the length of the escape at the start of b and its error, or 0 if
+// incomplete.
 func scanEscape(b []byte) (n int, fault string) {
 	if len(b) < 2 {
 		return 0, ""

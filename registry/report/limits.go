@@ -20,9 +20,9 @@ type Limits struct {
 }
 
 // KnownLimits lists the known limits of clients. Name is set only for clients that fail
-// on longer names instead of shortening them like VS Code, Codex and Gemini CLI. In
-// Claude Code, the model's API rejects all requests of the session. Cursor drops the
-// tool, and includes the server's name in the length.
+// on longer names. VS Code, Codex and Gemini CLI shorten them. In Claude Code, the
+// model's API rejects all requests of the session. Cursor drops the tool, and includes
+// the server's name in the length.
 var KnownLimits = []Limits{
 	{
 		Client: "Claude Code", clientPrefixes: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,

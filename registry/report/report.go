@@ -160,8 +160,8 @@ func compareCost(da, db Definitions, a, b Figures, nameA, nameB string) int {
 	return 1
 }
 
-// Fold combines the rows of servers for which serves returns false, and of tools that
-// their server no longer lists, into one row each. Such a row costs no tokens.
+// Fold combines the rows of servers for which serves returns false into one row, and the
+// rows of unlisted tools. Such a row costs no tokens.
 func (r *Report) Fold(serves func(server string) bool) {
 	var servers, tools figureSum
 	listing := make(map[string]bool)

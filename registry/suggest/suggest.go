@@ -14,7 +14,7 @@ const (
 )
 
 // Distance returns the number of insertions, deletions, replacements and swaps of
-// neighbors between two words, or limit+1 if it exceeds limit.
+// neighbors between two words. Above limit it returns limit+1.
 func Distance[T byte | rune](a, b []T, limit int) int {
 	if len(a) > len(b) {
 		a, b = b, a

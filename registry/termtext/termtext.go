@@ -22,7 +22,7 @@ import (
 )
 
 // Text escapes s for several lines on a terminal. Characters that a terminal interprets,
-// hides, moves or stacks in one cell become escapes such as \x1b and \u202e; invalid
+// hides, moves or stacks in one cell become escapes such as \x1b and \u202e. Invalid
 // UTF-8 becomes \xff. Tabs and line breaks stay. CR LF becomes LF. An emoji selector
 // after a symbol is dropped.
 func Text(s string) string { return escape(s, true) }
@@ -93,8 +93,8 @@ func JSON(s string) string {
 }
 
 // escapeUnsafe replaces each unsafe character of s. write receives the character r, its
-// size, the text that begins with it, and the character before it, or 0 after a replaced
-// one.
+// size, the text that begins with it, and the previous character. That is 0 after a
+// replaced one.
 func escapeUnsafe(s string, lines bool, write func(out *strings.Builder, before rune, rest string, r rune, size int)) string {
 	at := unsafeIndex(s, lines)
 	if at < 0 {
@@ -185,8 +185,8 @@ func isJoiner(cluster string, i int, r rune) bool {
 	return r == joiner && joinsPictures(cluster, i) || r == emojiStyle && joinsPictures(cluster, i+len(string(emojiStyle)))
 }
 
-// joinsPictures reports whether the joiner at i in a cluster is between two pictures,
-// where it is visible and hides nothing.
+// joinsPictures reports whether the joiner at i in a cluster is between two pictures.
+// There it hides nothing.
 func joinsPictures(cluster string, i int) bool {
 	if i <= 0 || i >= len(cluster) || !strings.HasPrefix(cluster[i:], string(joiner)) {
 		return false

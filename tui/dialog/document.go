@@ -61,7 +61,7 @@ func (d *Document) value() any {
 }
 
 // FindInDocument returns the values at a path as JSON, several as an array of at most
-// maxFound, and their number n. size is the length of the text in bytes.
+// maxFound. n is their number. size is the length of the text in bytes.
 func FindInDocument(d *Document, size int, path string) (found []byte, n int, err error) {
 	path = strings.TrimSpace(path)
 	descents := strings.Count(path, "..")

@@ -95,7 +95,8 @@ type QuestionPresenter struct {
 }
 
 // Sync follows a change of the queue or of the dialogs. It refuses requests that cannot
-// be answered, closes dialogs of withdrawn ones, and opens the next if the user is idle.
+// be answered and closes dialogs of withdrawn ones. It opens the next if the user is
+// idle.
 func (a *QuestionPresenter) Sync() tea.Cmd {
 	var cmds []tea.Cmd
 	waiting := a.Questions.waiting()

@@ -253,8 +253,8 @@ func (f *Form) rawKey(k tea.KeyMsg, do string) {
 	}
 }
 
-// leaveArea moves the focus out of a multi-line field at its edge, or on an Enter key
-// that breaks no line. It reports whether it did.
+// leaveArea moves the focus out of a multi-line field at its edge, or on Enter without a
+// line break. It reports whether it did.
 func (f *Form) leaveArea(e *textfield.Field, k tea.KeyMsg, do string) bool {
 	row, _ := e.Cursor()
 	switch {

@@ -304,8 +304,8 @@ func (f *field) enclosingArray() (list, item *field) {
 	return nil, nil
 }
 
-// isHidden reports whether a field has no line of its own, because the line of a Choice
-// covers its alternative and constant members.
+// isHidden reports whether a field has no line of its own: a Choice's line covers its
+// alternative and constant members.
 func (f *field) isHidden() bool {
 	up := f.parent
 	if up != nil && up.kind == Object && f.kind != Object {

@@ -8,7 +8,7 @@ import (
 	"goblin/tui/theme"
 )
 
-// Column is a column of a table. It is as wide as its longest text if there is room; a
+// Column is a column of a table. It is as wide as its longest text if there is space. A
 // column that is empty in all rows is hidden. Text, HasValue and Less may be called from
 // commands, so they may read only the row.
 type Column[R any] struct {
@@ -43,8 +43,8 @@ func NumberColumn[R any](name string, priority, w int, value func(R) float64, sh
 	}
 }
 
-// SetColumns sets a table's columns and adds an order for each of them after the first
-// order, which may be a column's.
+// SetColumns sets a table's columns and adds an order for each after the first order,
+// which may be a column's.
 func (t *Table[R]) SetColumns(columns ...Column[R]) *Table[R] {
 	t.cols = columns
 	orders := t.Orders[:1:1]

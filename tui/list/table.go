@@ -18,8 +18,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// MaxSyncRows is the number of rows up to which a filter runs inside Update, because that
-// is faster than a command.
+// MaxSyncRows is the maximum number of rows that a filter handles inside Update, which is
+// faster than a command.
 const MaxSyncRows = 3000
 
 // Table is a filtered, sorted list of rows with a cursor that follows its row. Late
@@ -412,8 +412,8 @@ func (t *Table[R]) ClearMarks() bool {
 	return had
 }
 
-// Marked returns the marked rows in list order, including hidden ones, or the row under
-// the cursor if none is marked.
+// Marked returns the marked rows in list order, including hidden ones. Without marks it
+// returns the row under the cursor.
 func (t *Table[R]) Marked() []R {
 	var out []R
 	if len(t.ticked) == 0 {

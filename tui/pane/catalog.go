@@ -321,8 +321,8 @@ func (c *catalog) ticked() (all []uicontext.Item) {
 	return all
 }
 
-// stale returns the style and note of hidden entries, and of entries whose server is not
-// connected, with the time since then. Entries of idle servers are not stale.
+// stale returns the style and note of hidden entries, and of entries whose server is
+// disconnected, with the time since. Entries of idle servers are not stale.
 func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	if isOwnRow(e) {
 		return c.app.Theme.Dim, ""

@@ -170,7 +170,7 @@ func (a *Layout) Redraw() tea.Cmd {
 }
 
 // QueryContent opens the dialog for a path in the JSON of the content, or of the
-// definition if there is no content.
+// definition without content.
 func (a *Layout) QueryContent() tea.Cmd {
 	c, p := a.Content(), a.Panes[a.Open]
 	of, texts := uicontext.SanitizeLine(c.Name), [][]byte{c.Data}

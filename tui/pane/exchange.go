@@ -176,8 +176,8 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 
-// recall opens the form of the call and closes this dialog, because the new call appears
-// in the list behind it.
+// recall opens the form of the call and closes this dialog: the new call appears in the
+// list behind it.
 func (d *Exchange) recall() tea.Cmd {
 	n := len(d.app.Dialogs)
 	cmd := d.app.Recall(&d.rec)

@@ -10,8 +10,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// ShellCommand returns the goblin command that sends the same request to the daemon of a
-// config, or why there is none. config is a path, or "" for the default.
+// ShellCommand returns the goblin command that sends the same request to a config's
+// daemon, or why there is none. config is a path, or "" for the default.
 func ShellCommand(r *registry.TrafficRecord, config string) (command, why string) {
 	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]
 	if verb == "" || r.Direction != registry.ToServer {

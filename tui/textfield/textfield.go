@@ -1,8 +1,8 @@
 // Package textfield edits one or several lines of text.
 //
-// A [Field] preserves exactly what was typed, pasted or set, although the fields of
-// bubbles underneath drop or change some of it. It draws control and invisible characters
-// visibly. Only a single-line field replaces pasted line breaks and tabs by spaces; to
+// A [Field] preserves exactly the text that was typed, pasted or set. The fields of
+// bubbles underneath change some of it. It draws control and invisible characters
+// visibly. Only a single-line field replaces pasted line breaks and tabs by spaces. To
 // keep them, the owner switches to an area first, see [HasLineBreaks]. A Field handles
 // every key that its owner passes on. It never reads a clipboard, because that of this
 // machine may not be the user's. The package must not import forms, dialogs or the

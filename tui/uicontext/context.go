@@ -1,10 +1,10 @@
 // Package uicontext holds the state shared by all panes and dialogs.
 //
-// [Context] has the registry, the [Backend], the terminal, the theme, the clock, the
-// running requests, the status line and the stack of open dialogs. The last dialog
-// receives input before the panes and removes itself from the stack. The package must not
-// import panes or dialogs; it calls the UI through [Shell]. Everything must run on the
-// UI's Update goroutine; slow work goes into commands.
+// [Context] has the registry, the [Backend], the terminal, the theme and the clock. It
+// also has the running requests, the status line and the stack of open dialogs. The last
+// dialog receives input before the panes and removes itself from the stack. The package
+// must not import panes or dialogs; it calls the UI through [Shell]. Everything must run
+// on the UI's Update goroutine; slow work goes into commands.
 package uicontext
 
 import (
@@ -136,8 +136,7 @@ type Backend interface {
 	// since.
 	Approve(server string, tools []registry.UnapprovedTool) error
 	// Profiles returns the names of the profiles. VisibleCounts returns the number of
-	// visible entries of each kind for a profile's clients, or for clients without a
-	// profile ("").
+	// visible entries of each kind for clients of a profile, or without one ("").
 	Profiles() []string
 	VisibleCounts(profile string) [registry.Kinds]int
 	// HiddenReason reports why an entry is hidden from a profile's clients. by is ""
@@ -180,8 +179,9 @@ type Terminal interface {
 	// of that.
 	Dark() (dark, known bool)
 	Backgrounds() <-chan struct{}
-	// Graphics reports whether the terminal supports kitty's image protocol and sixel,
-	// and the size of a cell in pixels, 0 if unknown. Changes are signalled by Resized.
+	// Graphics reports whether the terminal supports kitty's image protocol and sixel.
+	// cellWidth and cellHeight are in pixels, 0 if unknown. Changes are signalled by
+	// Resized.
 	Graphics() (kitty, sixel bool, cellWidth, cellHeight int)
 	// Open shows content in the user's "pager" or "editor" on the terminal's machine and
 	// waits for that program. "file" edits the existing file at the path name, which may

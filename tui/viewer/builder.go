@@ -172,8 +172,8 @@ func (b *builder) lines(s string) {
 	}
 }
 
-// truncate cuts a text to at most most bytes of whole characters, preferably at a line
-// break in the last eighth.
+// truncate cuts a text to at most most bytes of whole characters, if possible at a late
+// line break.
 func truncate(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false

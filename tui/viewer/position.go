@@ -59,7 +59,7 @@ func (d *Doc) toggledLine(old *Doc, line int) (int, bool) {
 }
 
 // nearest returns the index into starts, closest to nth, of a run of rows lines like
-// those of old from first on, or -1.
+// old[first:], or -1.
 func nearest(d *Doc, starts []int, old *Doc, first, nth, rows int) int {
 	var want [][]byte
 	for i := first; i < len(old.lines) && len(want) < rows; {

@@ -244,8 +244,8 @@ func TestARevokedLoginAndMoreRightsAreAskedFor(t *testing.T) {
 	require.Equal(t, 3, r.count("authorization_code"))
 }
 
-// The same holds for servers of any revision or with a connection per session, in calls
-// of both kinds of clients.
+// The same holds for servers of any revision or with a connection per session, for both
+// kinds of clients.
 func TestServersOfAllKindsAskForALogin(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

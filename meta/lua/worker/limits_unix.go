@@ -30,8 +30,8 @@ func setLimits(start *Start) {
 }
 
 // closeInherited closes descriptors without close-on-exec, which Goblin inherited and
-// passed on unknowingly, and those under /sys, which Go's runtime opened to count
-// processors. It keeps the standard streams.
+// passed on unknowingly. It also closes descriptors under /sys, which Go's runtime opened
+// to count processors. It keeps the standard streams.
 func closeInherited() {
 	dir := "/proc/self/fd"
 	files, err := os.ReadDir(dir)

@@ -21,9 +21,9 @@ const (
 // Command is the only argument of a process of a script.
 const Command = "script-worker"
 
-// Each script needs a process, so it starts here, before the rest of the program
-// initializes, which takes longer than most scripts. Go does not guarantee this order,
-// but only speed depends on it.
+// Each script needs a process. So it starts here, before the rest of the program, whose
+// initialization takes longer than most scripts. Go does not guarantee this order, but
+// only speed depends on it.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == Command {
 		os.Exit(serve(os.Stdin, os.Stdout)) //nolint:forbidigo // this is the main of a process

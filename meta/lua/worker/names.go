@@ -19,7 +19,7 @@ var (
 )
 
 // ToIdentifier converts a name to a Lua identifier. It replaces invalid characters by _,
-// and adds a leading _ to names that begin with a digit or are keywords.
+// and adds a leading _ to keywords and names that begin with a digit.
 func ToIdentifier(name string) string {
 	id := []byte(name)
 	for i, c := range id {

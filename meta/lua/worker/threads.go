@@ -34,8 +34,8 @@ func (r *run) invoke(th *glua.LState, fn glua.LValue, args ...glua.LValue) error
 }
 
 // protected calls the function at 1, with arguments starting at first, on its own thread.
-// gopher-lua unwinds an error by detaching the shared variables of closures on the
-// thread's whole stack, not only above the pcall. Exceeded limits are not caught.
+// gopher-lua unwinds an error by detaching closures' shared variables on the thread's
+// whole stack, not only above the pcall. Exceeded limits are not caught.
 func (r *run) protected(L *glua.LState, first int) (results []glua.LValue, failed glua.LValue) {
 	th := r.thread(L)
 	current := L.G.CurrentThread
