@@ -103,8 +103,8 @@ func FromPrompt(result json.RawMessage) []Section {
 	return noteMore(out, total)
 }
 
-// JoinText returns the texts in a result of any kind, each on a new line, or else its
-// JSON. They are not sanitized for a terminal.
+// JoinText returns the texts in a result of any kind, each on a new line, or its JSON
+// if there are none. They are not sanitized for a terminal.
 func JoinText(result json.RawMessage) string {
 	var parts []string
 	forEachPart(result, func(c []byte) bool {
