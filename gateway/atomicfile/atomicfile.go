@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 )
 
-// Write atomically replaces path with text, mode 0600. See [WriteFunc].
+// Write is [WriteFunc] with a text.
 func Write(path string, text []byte) error {
 	return WriteFunc(path, func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -53,8 +53,8 @@ func StripPath(err error) error {
 	return err
 }
 
-// ConfigPath returns the path in folder for the data of a config. config must be its
-// canonical path.
+// ConfigPath returns the path in folder for the data of a config, given by its canonical
+// path.
 func ConfigPath(folder, config string) string {
 	sum := sha256.Sum256([]byte(config))
 	return filepath.Join(folder, hex.EncodeToString(sum[:8])+".json")

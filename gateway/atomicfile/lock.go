@@ -11,11 +11,11 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockWait is the maximum wait for another process that holds the lock.
 const lockWait = 5 * time.Second
 
-// Lock excludes other processes that lock path, until unlock. It creates the directory
-// with mode 0700. The system unlocks when the process dies.
+// Lock excludes other processes that lock path, until unlock. It waits up to 5 s for
+// another holder. It creates the directory with mode 0700. The system unlocks when the
+// process dies.
 func Lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -28,5 +28,5 @@ func Lock(path string) (unlock func(), err error) {
 	} else if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", lock.Path(), err), lock.Close())
 	}
-	return func() { _ = lock.Unlock() }, nil // the process's exit unlocks it too
+	return func() { _ = lock.Unlock() }, nil
 }

@@ -30,8 +30,7 @@ import (
 
 // Options are the two ends of a bridge and its limits.
 type Options struct {
-	// Connect connects to the daemon and starts it if necessary. The bridge calls it
-	// again after the daemon died.
+	// Connect connects to the daemon, starting it if necessary, again whenever it died.
 	Connect func(ctx context.Context) (net.Conn, error)
 	// Alive, if not nil, reports whether the last daemon is alive. The bridge disconnects
 	// from a daemon that hangs while requests wait ([mcpclient.WatchLiveness]).
@@ -47,12 +46,11 @@ type Options struct {
 	limits *limits // nil means defaultLimits
 }
 
-// limits are the time limits of a bridge.
 type limits struct {
 	start    time.Duration // to find or start the first daemon
 	drain    time.Duration // for responses, after the client hung up
 	flush    time.Duration // for the client to read them
-	end      time.Duration // for everything after the client hung up
+	end      time.Duration // for everything after that
 	takeover time.Duration // to find the next daemon before refusing requests
 }
 
@@ -67,9 +65,8 @@ const (
 	defaultFrame = 128 << 20
 )
 
-// bridge carries one client's session from daemon to daemon. mu protects fields shared by
-// the client's reader, the current link's reader and serve. A frame is sent without mu
-// where one goroutine decides the order.
+// mu protects fields shared by the client's reader, the current link's reader and serve.
+// A frame is sent without mu where one goroutine decides the order.
 type bridge struct {
 	o   Options
 	lim limits
@@ -92,10 +89,9 @@ type bridge struct {
 	questions map[string]struct{}
 	session   session
 
-	delay time.Duration // before the next attempt; used by serve only
+	delay time.Duration // before the next attempt; only for serve
 }
 
-// queuedFrame is a client's frame that waits for a daemon.
 type queuedFrame struct {
 	envelope
 	frame []byte
@@ -180,7 +176,6 @@ func (b *bridge) run(ctx context.Context) error {
 	return err
 }
 
-// interrupt cancels reading from the client, if possible.
 func (b *bridge) interrupt() bool {
 	d, ok := b.o.In.(interface{ SetReadDeadline(time.Time) error })
 	return ok && d.SetReadDeadline(time.Now()) == nil
@@ -202,10 +197,8 @@ func within(done <-chan struct{}, limit time.Duration, end <-chan struct{}) bool
 	}
 }
 
-// pause waits for d and reports false if the context ended first.
 func pause(ctx context.Context, d time.Duration) bool { return !within(ctx.Done(), d, nil) }
 
-// watch stops the bridge after the client hung up or ctx ended.
 func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context.CancelCauseFunc) {
 	select {
 	case <-read:
@@ -260,8 +253,7 @@ func (b *bridge) readClient() {
 	}
 }
 
-// full reports whether the daemon, or the queue for the next one, has too much unread
-// data.
+// full reports whether a daemon, or the queue for the next one, has too much unread data.
 func (b *bridge) full(l *link) bool {
 	if l != nil {
 		return l.out.UnsentBytes() > maxUnsent
@@ -271,7 +263,6 @@ func (b *bridge) full(l *link) bool {
 	return b.link == nil && b.size > maxUnsent
 }
 
-// fromClient sends a frame to the daemon and returns its link, or queues the frame.
 func (b *bridge) fromClient(frame []byte, burst *jsonrpc.WriteBatch) *link {
 	e := scan(frame)
 	b.mu.Lock()

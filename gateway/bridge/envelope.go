@@ -18,9 +18,8 @@ type envelope struct {
 
 func (e *envelope) request() bool { return e.method != "" && e.id != nil }
 
-// scan reads a frame's top-level id and method and stops there, before any large params.
-// It does not validate, since the daemon does. For a malformed frame it returns what it
-// found.
+// scan stops at the id and method, before any large params. It does not validate, since
+// the daemon does. For a malformed frame it returns what it found.
 func scan(frame []byte) (e envelope) {
 	for key, value := range rawjson.Members(frame) {
 		switch {
@@ -40,7 +39,7 @@ func scan(frame []byte) (e envelope) {
 	return e
 }
 
-// maxBatch is the maximum number of messages in a batch that the daemon accepts.
+// A daemon refuses larger batches.
 const maxBatch = 1000
 
 // messages returns the messages of a frame: the frame itself with envelope e, or the
@@ -74,7 +73,6 @@ func batch(frame []byte) (all [][]byte) {
 	return all
 }
 
-// The methods that the bridge handles.
 const (
 	initialize  = "initialize"
 	initialized = "notifications/initialized"

@@ -27,7 +27,6 @@ type link struct {
 	cancel  context.CancelFunc
 }
 
-// connected starts reading from and writing to a daemon.
 func (b *bridge) connected(conn net.Conn) *link {
 	b.mu.Lock()
 	b.gen++
@@ -72,14 +71,12 @@ func (b *bridge) connected(conn net.Conn) *link {
 	return l
 }
 
-// busy reports whether the client waits for a response.
 func (b *bridge) busy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.open) > 0
 }
 
-// abort closes the link immediately.
 func (l *link) abort() {
 	l.cancel()
 	l.out.Close(jsonrpc.ErrClosed)
@@ -87,7 +84,6 @@ func (l *link) abort() {
 	<-l.done
 }
 
-// readDaemon passes on the daemon's frames until the connection ends.
 func (b *bridge) readDaemon(l *link) {
 	// The daemon has its own limit, and renaming may lengthen a message.
 	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
@@ -171,7 +167,6 @@ func (b *bridge) alias(gen int, id []byte) []byte {
 	return rawjson.Quote(b.ns + ":q" + strconv.Itoa(gen) + ":" + string(id))
 }
 
-// toClientLocked passes on a daemon's request and records it.
 func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	id := e.id
 	if l.gen > 0 {
@@ -184,7 +179,6 @@ func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	return frame
 }
 
-// cancelClientLocked passes on a daemon's cancellation.
 func (b *bridge) cancelClientLocked(l *link, frame []byte) []byte {
 	id := rawjson.Path(frame, "params", "requestId")
 	if id == nil {
@@ -242,7 +236,7 @@ func (b *bridge) batchToDaemonLocked(l *link, frame []byte) []byte {
 	return append(append([]byte("["), bytes.Join(left, []byte(","))...), ']')
 }
 
-// lostAnswer answers for a daemon's message that exceeds the limit.
+// lostAnswer answers for a daemon's message over the limit.
 func (b *bridge) lostAnswer(long *jsonrpc.TooLongError) {
 	b.log.Warn("dropped a message of the daemon", "err", long)
 	id := long.ID()

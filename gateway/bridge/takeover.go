@@ -34,7 +34,6 @@ type replay struct {
 	uri    string
 }
 
-// errEnded stops an attempt because the bridge ends.
 var errEnded = errors.New("the client disconnected")
 
 // serve connects to one daemon after the other until the bridge ends.
@@ -57,8 +56,7 @@ func (b *bridge) serve() error {
 	}
 }
 
-// result returns the result of Run: the reason why the client cannot be served, or nil if
-// it disconnected.
+// result returns the reason why the client cannot be served, or nil if it disconnected.
 func (b *bridge) result(err error) error {
 	if b.hard.Err() == nil {
 		return err
@@ -69,7 +67,7 @@ func (b *bridge) result(err error) error {
 	return nil
 }
 
-// next looks for the next daemon with increasing delays, at most lim.takeover.
+// next tries with increasing delays, for lim.takeover at most.
 func (b *bridge) next() (*link, error) {
 	until := time.Now().Add(b.lim.takeover)
 	for {
@@ -90,7 +88,6 @@ func (b *bridge) next() (*link, error) {
 
 func (b *bridge) increaseDelay() { b.delay = min(max(2*b.delay, 50*time.Millisecond), maxDelay) }
 
-// attempt connects to a daemon and restores the session there.
 func (b *bridge) attempt(limit time.Duration) (*link, error) {
 	ctx, cancel := context.WithTimeout(b.hard, limit)
 	defer cancel()
@@ -126,7 +123,6 @@ func (b *bridge) reinitialize(ctx context.Context, l *link) error {
 	}
 }
 
-// repeatLocked sends a request for the client.
 func (b *bridge) repeatLocked(l *link, r replay, params []byte) {
 	b.seq++
 	id := rawjson.Quote(b.ns + ":r" + strconv.Itoa(b.seq))
@@ -134,7 +130,6 @@ func (b *bridge) repeatLocked(l *link, r replay, params []byte) {
 	l.out.Send(jsonrpc.RequestFrame(id, r.method, params))
 }
 
-// replayedLocked handles the response to a repeated request.
 func (b *bridge) replayedLocked(l *link, e envelope, frame []byte) {
 	r, ok := l.replays[string(e.id)]
 	if !ok {
@@ -157,8 +152,8 @@ func (b *bridge) replayedLocked(l *link, e envelope, frame []byte) {
 	}
 }
 
-// retryLocked repeats refused subscriptions after a change of resources, since the
-// missing server may be up.
+// retryLocked repeats refused subscriptions after resources changed, since the missing
+// server may be up.
 func (b *bridge) retryLocked(l *link) {
 	for _, uri := range b.subscriptionsLocked() {
 		if s := b.session.subs[uri]; s.failed {
@@ -206,8 +201,7 @@ func (b *bridge) adopt(l *link) {
 	}
 }
 
-// noteAllLocked is noteLocked for all messages of a frame, except an initialize in a
-// batch, which the daemon refuses.
+// The daemon refuses an initialize in a batch.
 func (b *bridge) noteAllLocked(e envelope, frame []byte) {
 	alone := !rawjson.IsArray(frame)
 	for e, m := range messages(e, frame) {
@@ -312,7 +306,7 @@ func (b *bridge) awaitEnd(l *link) bool {
 	return true
 }
 
-// failOpenCalls answers all open calls of the last daemon with errors. It reports whether
+// failOpenCalls answers the open calls of the last daemon with errors. It reports whether
 // the client has disconnected, so that no other daemon is needed.
 func (b *bridge) failOpenCalls() bool {
 	b.mu.Lock()
@@ -362,8 +356,7 @@ func unansweredError(method string, closing bool) *jsonrpc.Error {
 	return connectionError(fmt.Sprintf("%s before %s was answered; %s", what, method, advice))
 }
 
-// failureLocked formats the error of a request that failed here. A client without
-// initialize has a stateless revision.
+// A client without initialize has a stateless revision.
 func (b *bridge) failureLocked(id []byte, method string, e *jsonrpc.Error) []byte {
 	return jsonrpc.ToolErrorFrame(id, method, b.session.initialize == nil, e)
 }
@@ -372,7 +365,6 @@ func connectionError(message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: message, Data: []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)}
 }
 
-// refuse answers the queued requests with errors.
 func (b *bridge) refuse(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,8 +17,7 @@ const (
 	maxReport = 64 << 20 // bytes of an answer
 )
 
-// controlRequest is the only request of a control connection. controlAnswer is its
-// answer.
+// controlRequest is the only request of a control connection.
 type controlRequest struct {
 	Op   string          `json:"op"`
 	Args json.RawMessage `json:"args,omitempty"`
@@ -36,7 +35,7 @@ func (e *OperationError) Error() string { return e.Message }
 
 // Control sends op with args to the daemon at p and decodes its answer into out. args and
 // out may be nil. It returns [ErrNotRunning], an [*OperationError] or a connection error.
-// When ctx ends, the operation is cancelled in the daemon too.
+// The end of ctx also cancels the operation in the daemon.
 func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	c, err := Dial(ctx, p, KindControl)
 	if err != nil {
@@ -105,7 +104,6 @@ func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Conte
 	return nil
 }
 
-// perform runs the operation and cancels it when the caller disconnects.
 func perform(ctx context.Context, c net.Conn, o controlRequest, do func(context.Context, string, json.RawMessage) (any, error)) controlAnswer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,11 +19,11 @@ var ErrNotRunning = errors.New("no daemon is running for this config")
 // wsaRefused is ECONNREFUSED on Windows.
 const wsaRefused = syscall.Errno(10061)
 
-// Dial opens a connection of a kind to the daemon at p. It prefers a daemon of the same
-// config that has all of p's variables and more. It returns [ErrNotRunning] if there is
-// none. It returns another error for another user's socket or a daemon that does not
-// answer within 5 s. For a UI, a daemon of another build is a [*BuildError]. The
-// connection is a *net.UnixConn with nothing read after the handshake.
+// Dial connects to the daemon at p, preferring one of the same config that has all of p's
+// variables and more. It returns [ErrNotRunning] if there is none. It returns another
+// error for another user's socket or a daemon that does not answer within 5 s. For a UI,
+// a daemon of another build is a [*BuildError]. The connection is a *net.UnixConn with
+// nothing read after the handshake.
 func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
 	c, err := dialAny(ctx, p, kind)
 	if err != nil {
@@ -43,7 +43,6 @@ type Conn struct {
 	pid int
 }
 
-// dialAny tries daemons with more variables first.
 func dialAny(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
 	for _, q := range supersets(p) {
 		if c, err := dial(ctx, q, kind); !errors.Is(err, ErrNotRunning) {
@@ -92,8 +91,7 @@ func CheckAlive(ctx context.Context, p Endpoint) error {
 	return err
 }
 
-// connect connects to the socket. It waits only while the queue of a running daemon is
-// full.
+// connect waits only while the queue of a running daemon is full.
 func connect(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 	limit, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
@@ -118,7 +116,6 @@ func connect(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 	}
 }
 
-// errHangs returns the error for a daemon that exceeds helloLimit.
 func errHangs(p Endpoint) error {
 	return fmt.Errorf("the daemon for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
 }
@@ -167,8 +164,8 @@ func (e *RefusedError) Error() string {
 }
 
 // BuildError reports that the daemon and this process are different builds of a
-// development version. UI messages may differ between builds, so [Dial] returns it for
-// [KindScreen]. MCP and control connections work across builds.
+// development version. Only UIs require the same build, since their messages may differ:
+// [Dial] returns it for [KindScreen].
 type BuildError struct {
 	PID    int
 	Daemon string // "" if unknown
@@ -181,7 +178,7 @@ func (e *BuildError) Error() string {
 
 func buildName(build string) string { return cmp.Or(build, "unknown") }
 
-// pause waits for d and reports false if the context ended first.
+// pause reports false if the context ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -27,7 +27,7 @@ type Endpoint struct {
 	// [BuildError].
 	Build  string
 	Config string // path of the config, for [FindRunning]; "" is the demo
-	// Variables maps set variables of the config to hashes of their values.
+	// Variables are the config's variables that are set, with hashes of their values.
 	Variables map[string]string
 	// Profile is the profile of an MCP connection, or "".
 	Profile string
@@ -35,8 +35,8 @@ type Endpoint struct {
 
 // Find returns the endpoint for a config's hash and a version, and creates its directory.
 // That is goblin in $XDG_RUNTIME_DIR or /run/user/<uid>, otherwise /tmp/goblin-<uid>. It
-// refuses a directory that is a symbolic link, belongs to another user or is open to
-// others, since another user could listen there.
+// refuses a symbolic link and a directory that belongs or is open to other users, since
+// they could listen there.
 func Find(hash, version string, getenv func(string) string) (Endpoint, error) {
 	sum := sha256.Sum256([]byte(hash + "\x00" + version))
 	name := hex.EncodeToString(sum[:8])
@@ -61,7 +61,7 @@ func Find(hash, version string, getenv func(string) string) (Endpoint, error) {
 	return Endpoint{}, tooLong
 }
 
-// The parents of users' directories on systems with user ids. Tests replace them.
+// The parents of users' directories. Tests replace them.
 var (
 	runtimeBase   = "/run/user"
 	temporaryBase = "/tmp"
@@ -69,7 +69,7 @@ var (
 
 // folders returns the candidate directories, best first. All processes of a user must get
 // the same result, even with almost no environment. $TMPDIR therefore counts only without
-// an alternative: on macOS, a terminal has it and other programs may not.
+// an alternative: on macOS, only terminals may have it.
 func folders(getenv func(string) string) []string {
 	uid := os.Getuid()
 	var dirs []string
@@ -93,7 +93,6 @@ func folders(getenv func(string) string) []string {
 	return append(dirs, filepath.Join(temporaryBase, "goblin-"+id))
 }
 
-// usable reports whether a runtime directory exists and belongs to this user.
 func usable(dir string) bool {
 	if !filepath.IsAbs(dir) {
 		return false
@@ -102,7 +101,6 @@ func usable(dir string) bool {
 	return err == nil && fi.IsDir() && ownedByUser(fi)
 }
 
-// ensurePrivate creates dir if necessary and checks that no other user has access.
 func ensurePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("create the daemon's folder: %w", err)
@@ -124,8 +122,7 @@ func ensurePrivate(dir string) error {
 	return nil
 }
 
-// ownedByUser reports whether a file belongs to this user. It returns true on systems
-// without user ids, where the temporary directory is private.
+// It returns true on systems without user ids, where the temporary directory is private.
 func ownedByUser(fi os.FileInfo) bool {
 	uid, ok := ownerOf(fi)
 	return !ok || uid == os.Getuid()

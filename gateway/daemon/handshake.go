@@ -52,7 +52,7 @@ type welcome struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// readHello reads the first line. rest contains further bytes that were read.
+// readHello reads the first line. rest is data read beyond it.
 func readHello(c net.Conn) (h hello, rest []byte, err error) {
 	buf := make([]byte, 0, maxHello)
 	for {
@@ -80,8 +80,7 @@ func parseHello(line []byte, h *hello) error {
 	return nil
 }
 
-// sendHello sends the first line and reads its answer, but no byte beyond it, which
-// belongs to the caller.
+// sendHello sends the first line and reads its answer, but no byte beyond it.
 func sendHello(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err
@@ -106,7 +105,6 @@ func sendHello(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome
 	return w, c.SetDeadline(time.Time{})
 }
 
-// cwd returns the working directory, or "" if it is unknown or too long.
 func cwd() string {
 	folder, err := os.Getwd()
 	if err != nil || len(folder) > maxCwd {

@@ -59,7 +59,7 @@ type Listener struct {
 	timer   *time.Timer // runs while a lingering daemon has no connection
 	holding int         // connections that keep the daemon running
 	ending  bool
-	done    chan struct{}     // closed when ending
+	done    chan struct{}
 	conns   map[net.Conn]bool // open connections; true after the handshake
 	wg      sync.WaitGroup
 	log     *slog.Logger
@@ -68,13 +68,12 @@ type Listener struct {
 	handlers time.Duration // time to return after their context ends
 }
 
-// lockLimit is the maximum wait of Listen for a daemon that holds the lock while stopping
-// its servers.
+// A daemon may hold the lock while it stops its servers.
 const lockLimit = 15 * time.Second
 
 // Listen makes this process the daemon of an endpoint. It takes the lock, removes the
-// socket of a killed daemon and listens. A running daemon is a [*RunningError], even one
-// that has more variables. Connections wait until Serve runs.
+// socket of a killed daemon and listens. A running daemon, even one that has more
+// variables, is a [*RunningError]. Connections wait until Serve runs.
 func Listen(p Endpoint) (*Listener, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
 	defer cancel()
@@ -119,7 +118,7 @@ func acquireLock(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	}
 }
 
-// runningDaemon returns the daemon that answers at an endpoint, or nil and the reason.
+// runningDaemon returns the daemon that answers at p, or nil and the reason.
 func runningDaemon(ctx context.Context, p Endpoint) (*RunningError, error) {
 	c, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
@@ -134,7 +133,6 @@ func runningDaemon(ctx context.Context, p Endpoint) (*RunningError, error) {
 	}
 }
 
-// lockHolder returns the pid in the lock file, or 0.
 func lockHolder(p Endpoint) int {
 	text, err := state.Read(p.Lock, maxNote)
 	if err != nil {
@@ -162,14 +160,12 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// firstLinger is the minimum wait for a first connection. The process that started the
-// daemon needs time to connect.
+// The process that started the daemon needs time to connect.
 const firstLinger = time.Second
 
-// SetLinger makes Serve return d after the last mcp or screen connection closed. Without
-// any connection, it returns at the earliest one second after it began. If busy, which
-// may be nil, reports true at that time, the daemon waits again. Call SetLinger before
-// Serve.
+// SetLinger makes Serve return d after the last mcp or screen connection closed, but at
+// the earliest one second after it began. If busy, which may be nil, reports true at that
+// time, the daemon waits again. Call SetLinger before Serve.
 func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 	l.linger, l.lingers, l.busy = max(d, 0), true, busy
 }
@@ -177,12 +173,11 @@ func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 // Done is closed when the daemon accepts no more connections.
 func (l *Listener) Done() <-chan struct{} { return l.done }
 
-// restoreEvery is the interval of checks for removed sockets.
 const restoreEvery = 5 * time.Second
 
-// TouchFiles updates the times of the daemon's files. Otherwise cleanup programs may
-// remove them, and another daemon could start. It also restores a removed socket, which
-// Serve does within seconds anyway. Call it every few hours.
+// TouchFiles updates the times of the daemon's files, so that cleanup programs do not
+// remove them, which would let another daemon start. It also restores a removed socket,
+// which Serve does every 5 s anyway. Call it every few hours.
 func (l *Listener) TouchFiles() {
 	l.restore()
 	l.mu.Lock()
@@ -216,7 +211,6 @@ func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	return err
 }
 
-// acceptAll accepts connections at all sockets until one fails or the daemon stops.
 func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 	failed := make(chan error, 1)
 	begin := func(s *boundSocket) {
@@ -360,7 +354,6 @@ func (a *prefixedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// refusal returns why this daemon does not serve a connection, or "".
 func (l *Listener) refusal(f hello, h Handlers) string {
 	switch {
 	case f.Kind != KindMCP && f.Kind != KindScreen && f.Kind != KindControl:
@@ -375,8 +368,7 @@ func (l *Listener) refusal(f hello, h Handlers) string {
 	return ""
 }
 
-// enter registers a connection. It returns false if the daemon is stopping, so that no
-// client relies on it.
+// enter registers a connection, or returns false if the daemon is stopping.
 func (l *Listener) enter(c net.Conn, kind string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -437,7 +429,7 @@ func (l *Listener) end() {
 }
 
 // endLocked stops accepting connections. Connections before the handshake are refused,
-// and those in the system's queue are closed. Both cases lead callers to the next daemon.
+// and those in the system's queue are closed. Both lead callers to the next daemon.
 func (l *Listener) endLocked() {
 	if l.ending {
 		return

@@ -8,7 +8,6 @@ import (
 	"goblin/gateway/logs"
 )
 
-// maxLog is the size in bytes at which a log is moved to <log>.1.
 const maxLog = 4 << 20
 
 // OpenLog opens the log of an endpoint for a detached daemon's logger and standard error.
@@ -21,7 +20,6 @@ func OpenLog(p Endpoint) (*logs.File, error) {
 	return f, nil
 }
 
-// openLog is like OpenLog and also returns the log's size.
 func openLog(p Endpoint) (f *logs.File, end int64, err error) {
 	if f, err = OpenLog(p); err != nil {
 		return nil, 0, err

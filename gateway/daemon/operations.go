@@ -1,9 +1,6 @@
-// This file defines the non-MCP operations on a running gateway: status, catalog,
-// search, scripts, approvals and stopping. The control channel transports them between
-// [Remote] and [NewHandlers]. Their types are also the JSON of the commands' --json.
-//
-// All methods are safe for concurrent use and block until they finish or their context
-// ends.
+// This file defines the non-MCP operations on a running gateway. The control channel
+// transports them between [Remote] and [NewHandlers]. Their types are also the JSON of
+// the commands' --json.
 
 package daemon
 
@@ -19,16 +16,16 @@ import (
 	"goblin/registry/report"
 )
 
-// Gateway is a running gateway. List, Search, Script, Unapproved, HiddenEntries and Usage
-// wait for servers that have not listed yet, at most startup_wait.
+// Gateway is a running gateway. Its methods are safe for concurrent use and block until
+// they finish or their context ends. List, Search, Script, Unapproved, HiddenEntries and
+// Usage wait for servers that have not listed yet, at most startup_wait.
 type Gateway interface {
 	Status(ctx context.Context) (Status, error)
-	// Servers returns the servers that clients of a profile see, with the numbers of
-	// visible entries. "" means clients without a profile.
+	// Servers returns the servers that clients of a profile see, "" for no profile, with
+	// the numbers of visible entries.
 	Servers(ctx context.Context, profile string) ([]Server, error)
 	// List returns entries in the order of clients' lists.
 	List(ctx context.Context, q ListQuery) ([]Entry, error)
-	// Search returns entries, best first.
 	Search(ctx context.Context, q SearchQuery) (SearchAnswer, error)
 	// Script runs a program over all servers. It cannot ask the user.
 	Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
@@ -41,11 +38,9 @@ type Gateway interface {
 	// Logs returns log records, oldest first. With Wait it blocks until there is a
 	// record.
 	Logs(ctx context.Context, q LogQuery) (LogAnswer, error)
-	// Usage returns the costs of servers, tools and clients.
 	Usage(ctx context.Context) (report.Report, error)
 	// ReloadAll applies the current config file. A config with mistakes changes nothing.
 	ReloadAll(ctx context.Context) error
-	// Restart closes and reopens a server's connections.
 	Restart(ctx context.Context, server string) error
 	// Diagnose finds why a server does not work. It uses a separate process or connection
 	// in the gateway's environment.
@@ -66,7 +61,7 @@ type Status struct {
 	Terminal     string `json:"terminal,omitempty"`
 	TerminalGone bool   `json:"terminalGone,omitempty"`
 
-	Address  string    `json:"address,omitempty"`  // URL of the HTTP endpoint
+	Address  string    `json:"address,omitempty"`  // URL
 	Log      string    `json:"log,omitempty"`      // path of the log; "" means stderr
 	Notice   string    `json:"notice,omitempty"`   // such as a rejected config edit
 	Warnings []string  `json:"warnings,omitempty"` // about the running config
@@ -75,7 +70,7 @@ type Status struct {
 	Servers  []Server  `json:"servers"`
 }
 
-// Clients returns the number of client sessions, without UIs and silent clients.
+// Clients returns the number of client sessions except silent ones.
 func (s Status) Clients() (n int) {
 	for i := range s.Sessions {
 		if c := &s.Sessions[i]; !c.IsScreen() && c.SilentSince.IsZero() {
@@ -98,7 +93,6 @@ type Session struct {
 	Screen
 }
 
-// IsScreen reports whether the session belongs to a UI.
 func (s *Session) IsScreen() bool { return s.Transport == downstream.ScreenTransport }
 
 // IsBridged reports whether the client would start the next daemon.
@@ -203,10 +197,10 @@ type State string
 const (
 	StateListed     State = "listed"
 	StateFiltered   State = "filtered"   // by the config
-	StateUnapproved State = "unapproved" // changed since its approval
+	StateUnapproved State = "unapproved" // new, or changed since its approval
 	StateDisabled   State = "disabled"   // by the user
 	StateHidden     State = "hidden by profile"
-	StateSearch     State = "found by search" // not listed, but found and callable
+	StateSearch     State = "found by search" // not listed, but callable
 )
 
 // NewEntry converts an entry of the registry.
@@ -299,7 +293,7 @@ type ScriptAnswer struct {
 	Timeout bool            `json:"timeout,omitempty"` // the failure is a timeout
 }
 
-// Approval selects tools to approve.
+// Approval selects tools of a server to approve.
 type Approval struct {
 	Server string   `json:"server"`
 	Tools  []string `json:"tools,omitempty"` // the server's own names; none means all unapproved
@@ -324,15 +318,14 @@ type HiddenEntry struct {
 	Original string    `json:"originalName"` // the server's own name or URI
 	State    State     `json:"state"`
 	Reason   string    `json:"reason,omitempty"`
-	By       string    `json:"by,omitempty"`   // config, pin, you, profile or search
-	Why      string    `json:"why,omitempty"`  // same as Reason
+	By       string    `json:"by,omitempty"` // config, pin, you, profile or search
+	Why      string    `json:"why,omitempty"`
 	Since    time.Time `json:"since,omitzero"` // when the user disabled it
 }
 
 // Label returns the listed name, or SERVER/NAME for an unlisted entry.
 func (o *HiddenEntry) Label() string { return cmp.Or(o.Name, o.Server+"/"+o.Original) }
 
-// operation runs one operation on a gateway.
 type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any, error)
 
 var operations = map[string]operation{

@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// fileOwner returns the user id of a file's owner.
 func fileOwner(fi os.FileInfo) (uid int, ok bool) {
 	if st, is := fi.Sys().(*syscall.Stat_t); is {
 		return int(st.Uid), true

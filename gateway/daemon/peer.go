@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// peer is the process at the other end of a connection, as reported by the kernel.
+// peer is the process at the other end, as reported by the kernel.
 type peer struct {
 	uid, pid int
 	known    bool // false if the system does not report it
@@ -15,8 +15,8 @@ type peer struct {
 // peerOfConn is a variable for tests.
 var peerOfConn = peerOf
 
-// checkPeer refuses a connection to another user. This protects even if the directory's
-// permissions were loosened.
+// checkPeer refuses a connection to another user, even if the directory's permissions
+// were loosened.
 func checkPeer(c *net.UnixConn) (peer, error) {
 	p, err := peerOfConn(c)
 	if err != nil {

@@ -18,16 +18,14 @@ import (
 	"goblin/gateway/state"
 )
 
-// boundSocket is the locked endpoint of a daemon with its listening socket.
 type boundSocket struct {
 	endpoint Endpoint
 	lock     *flock.Flock
 	ln       *net.UnixListener
 	files    map[string]os.FileInfo // the lock and the socket as created
-	released atomic.Bool            // no longer served
+	released atomic.Bool
 }
 
-// lock returns the endpoint's lock, unlocked.
 func (p Endpoint) lock() *flock.Flock {
 	return flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 }
@@ -67,13 +65,12 @@ func (s *boundSocket) listen() error {
 	return nil
 }
 
-// owns reports whether the file at path is still the one that the daemon created.
+// owns reports whether the file at path is still the daemon's own.
 func (s *boundSocket) owns(path string) bool {
 	now, err := os.Lstat(path)
 	return err == nil && s.files[path] != nil && os.SameFile(s.files[path], now)
 }
 
-// close stops accepting connections and removes the socket.
 func (s *boundSocket) close() error {
 	if s.owns(s.endpoint.Socket) {
 		_ = os.Remove(s.endpoint.Socket)
@@ -81,7 +78,6 @@ func (s *boundSocket) close() error {
 	return s.ln.Close()
 }
 
-// release closes the socket and unlocks the endpoint.
 func (s *boundSocket) release() error {
 	s.released.Store(true)
 	return errors.Join(s.close(), s.lock.Unlock())
@@ -172,15 +168,14 @@ func (l *Listener) AddEndpoint(p Endpoint) error {
 	return err
 }
 
-// maxNote is the maximum number of bytes read from a lock file.
 const maxNote = 64 << 10
 
 // FindRunning returns the endpoints in dir (see [Find]) that daemons used for a config,
-// with any variables. version "" means any version. Callers use it if the config cannot
-// be read. The daemons may no longer run. The result is empty on systems that forbid
+// with any variables, for callers that cannot read the config. version "" means any
+// version. The daemons may no longer run. The result is empty on systems that forbid
 // writing to a locked file.
 func FindRunning(dir, config, version string) []Endpoint {
-	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // cannot fail: the pattern is valid
+	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // the pattern is valid
 	var places []Endpoint
 	for _, lock := range locks {
 		text, err := state.Read(lock, maxNote)

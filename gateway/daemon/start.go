@@ -11,7 +11,6 @@ import (
 	"goblin/gateway/state"
 )
 
-// startLimit is the maximum time until a new daemon answers.
 const startLimit = 20 * time.Second
 
 // Start starts a detached daemon in its own session: exe with args and env (nil means
@@ -39,8 +38,8 @@ func Start(ctx context.Context, p Endpoint, exe string, args []string, env []str
 	}
 }
 
-// startOnce starts a process and waits for a daemon. again reports that the process
-// succeeded without a daemon: it found one that has stopped since.
+// startOnce starts a process and waits for a daemon. again reports that the process found
+// another daemon, which has stopped since.
 func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) (again bool, err error) {
 	log, from, err := openLog(p)
 	if err != nil {
@@ -96,7 +95,6 @@ func exitResult(ctx context.Context, p Endpoint, status error, from int64) (agai
 	}
 }
 
-// answers returns the pid of the daemon at p.
 func answers(ctx context.Context, p Endpoint) (pid int, err error) {
 	c, err := dial(ctx, p, KindControl)
 	if err != nil {
@@ -118,7 +116,7 @@ func DialOrStart(ctx context.Context, p Endpoint, kind, exe string, args, env []
 	}
 }
 
-// tail returns the last log lines after the offset from, for an error.
+// tail returns the last log lines after the offset from.
 func tail(path string, from int64) string {
 	const most = 2048
 	f, _, err := state.Open(path)

@@ -26,8 +26,7 @@ const (
 	// pollInterval is the polling interval. Some file systems send no notifications, and
 	// neither do missing directories.
 	pollInterval = 2 * time.Second
-	// maxLinks is the maximum number of symbolic links in a path.
-	maxLinks = 40
+	maxLinks     = 40
 )
 
 // File calls changed when the file at path may differ from read, or can be read again.
@@ -78,8 +77,8 @@ func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 }
 
 // Latest is like [File] for path, and then for the latest path from paths. It watches
-// nothing while the path is "". It also calls changed for each new path, since the file
-// may have changed since it was read.
+// nothing while the path is "". It calls changed for each new path, since the file may
+// have changed since it was read.
 func Latest(ctx context.Context, path string, paths <-chan string, changed func()) {
 	for came := false; ; came = true {
 		one, stop := context.WithCancel(ctx)
@@ -125,7 +124,7 @@ func (s state) same(o state) bool {
 type watcher struct {
 	path    string
 	notify  *fsnotify.Watcher // nil if the system refused one
-	folders []string          // watched, sorted
+	folders []string          // sorted
 }
 
 func (w *watcher) state() state {
@@ -143,11 +142,10 @@ func (w *watcher) state() state {
 	if err != nil {
 		return state{info, false}
 	}
-	_ = f.Close() // read only
+	_ = f.Close()
 	return state{info, true}
 }
 
-// events returns the notifications, or nil, which blocks forever.
 func (w *watcher) events() <-chan fsnotify.Event {
 	if w.notify == nil {
 		return nil
@@ -177,7 +175,7 @@ func (w *watcher) updateFolders() {
 	}
 	for _, folder := range w.folders {
 		if !slices.Contains(folders, folder) {
-			_ = w.notify.Remove(folder) // it may not exist
+			_ = w.notify.Remove(folder)
 		}
 	}
 	w.folders = w.folders[:0]
@@ -215,6 +213,6 @@ func foldersOf(path string) []string {
 
 func (w *watcher) close() {
 	if w.notify != nil {
-		_ = w.notify.Close() // nothing was written
+		_ = w.notify.Close()
 	}
 }

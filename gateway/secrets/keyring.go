@@ -9,8 +9,7 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// keyringTimeout limits a keyring request. A keyring that waits for a password must not
-// block calls.
+// A keyring that waits for a password must not block calls.
 const keyringTimeout = 3 * time.Second
 
 // Keyring is a service in the system's keyring.
@@ -43,7 +42,7 @@ func (k Keyring) Set(name, value string) error {
 	return err
 }
 
-// Delete removes a value. It returns [ErrNotFound] if there is none.
+// Delete removes a value, or returns [ErrNotFound].
 func (k Keyring) Delete(name string) error {
 	_, err := withTimeout(func() (string, error) { return "", keyring.Delete(string(k), name) })
 	if errors.Is(err, keyring.ErrNotFound) {
@@ -52,7 +51,6 @@ func (k Keyring) Delete(name string) error {
 	return err
 }
 
-// withTimeout runs ask in a goroutine and waits at most keyringTimeout.
 func withTimeout(ask func() (string, error)) (string, error) {
 	type reply struct {
 		text string

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// commandTimeout limits a command, which may ask the user.
+	// It may ask the user.
 	commandTimeout = 30 * time.Second
-	// commandWaitDelay limits the wait for child processes of an exited command.
+	// For child processes of an exited command.
 	commandWaitDelay = 500 * time.Millisecond
 	maxStderr        = 4 << 10 // bytes of its stderr
 )
@@ -30,9 +30,9 @@ const (
 	KindCommand = "cmd"
 )
 
-// Resolve returns the value of a reference. words is the name of a secret, the absolute
-// path of a file, or a program with arguments. A program runs in dir without a shell. The
-// error states the problem and, after "; ", the fix.
+// Resolve returns the value of a reference: the name of a secret, the absolute path of a
+// file, or a program with arguments, which runs in dir without a shell. The error states
+// the problem and, after "; ", the fix.
 func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir string) (value string, err error) {
 	switch kind {
 	case KindKeyring:
@@ -67,7 +67,6 @@ func (s *Store) getChecked(name string) (string, error) {
 	return value, nil
 }
 
-// readFile reads a value from a file without its final line break.
 func readFile(path string) (string, error) {
 	const fix = "; check the path and the file's permissions"
 	info, err := os.Stat(path)

@@ -32,7 +32,7 @@ var ErrNotFound = errors.New("no secret with this name")
 
 var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@-]{0,127}$`) })
 
-// ValidName reports whether a name is valid for a secret.
+// ValidName reports whether s is a valid name of a secret.
 func ValidName(s string) bool { return name().MatchString(s) }
 
 // Store keeps secrets in the system's keyring, otherwise in a file with mode 0600. The
@@ -49,7 +49,6 @@ func Open(stateDir string) *Store {
 	return s
 }
 
-// record is the place of a secret: the keyring, or this file.
 type record struct {
 	Keyring bool   `json:"keyring,omitempty"`
 	Value   string `json:"value,omitempty"`
@@ -133,7 +132,7 @@ func (s *Store) Get(name string) (string, error) {
 	return "", ErrNotFound // maybe it is in an unknown keyring
 }
 
-// List returns the names of stored secrets, sorted.
+// List returns the sorted names of stored secrets.
 func (s *Store) List() ([]string, error) {
 	all, err := s.load()
 	return slices.Sorted(maps.Keys(all)), err
@@ -147,7 +146,7 @@ func (s *Store) Location(name string) string {
 	return s.path
 }
 
-// Remove deletes a secret. It returns [ErrNotFound] if there is none.
+// Remove deletes a secret, or returns [ErrNotFound].
 func (s *Store) Remove(name string) error {
 	return s.edit(func(all map[string]record) error {
 		here, known := all[name]

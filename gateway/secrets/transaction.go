@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// maxSuffix is the last number that [Transaction.FreeName] tries.
 const maxSuffix = 99
 
-// Transaction sets secrets and can restore their previous values, for config changes that
-// may fail afterwards. It belongs to one goroutine.
+// Transaction sets secrets for config changes that may fail afterwards, and can restore
+// their previous values. It belongs to one goroutine.
 type Transaction struct {
 	store *Store
 	undo  []func() error

@@ -49,8 +49,7 @@ type Daemon struct {
 	screens atomic.Int32 // connected over the socket
 }
 
-// daemon makes this process the daemon of the setup's config. change may adapt the
-// options.
+// daemon makes this process the daemon of the setup's config. change may be nil.
 func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -90,7 +89,6 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 	return nil
 }
 
-// showRemote shows a UI that connected over the socket, up to MaxScreens.
 func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	defer h.screens.Add(-1)
 	full := h.screens.Add(1) > MaxScreens
@@ -103,7 +101,7 @@ func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 }
 
 // screen shows one UI over a relay. It returns nil when the user quits or the relay
-// disconnects, [ErrStopped] when ctx ends, or an error.
+// disconnects, and [ErrStopped] when ctx ends.
 func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
 	log := h.Logger()
 	conn, err := remoteui.Accept(c, r)
@@ -136,7 +134,6 @@ func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(
 	return stopReason(ctx, show(ctx, conn))
 }
 
-// stopReason replaces errors that the daemon's stop caused.
 func stopReason(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ErrStopped
@@ -144,8 +141,7 @@ func stopReason(ctx context.Context, err error) error {
 	return err
 }
 
-// showLocal shows the daemon's own UI. It returns nil when the user quits, [ErrStopped]
-// when ctx ends, or an error.
+// showLocal shows the daemon's own UI, with the errors of screen.
 func (h *Daemon) showLocal(ctx context.Context, t remoteui.Terminal) error {
 	near, far := net.Pipe()
 	shown := make(chan error, 1)
@@ -163,7 +159,6 @@ func (h *Daemon) showLocal(ctx context.Context, t remoteui.Terminal) error {
 	return stopReason(ctx, err)
 }
 
-// becomeOrDial becomes the daemon or connects a UI to the running one.
 func (p *Process) becomeOrDial(ctx context.Context, s *setup) (h *Daemon, c net.Conn, err error) {
 	for range attempts {
 		h, err = p.daemon(s, nil)

@@ -2,8 +2,8 @@
 //
 // It owns the process: signals, stdin, stdout and the terminal of the UI. One [Process]
 // belongs to one call of main. Its modes block until they finish and wait for everything
-// they started. A second signal, or SIGQUIT, kills the process at once, after at most a
-// second for restoring the terminal. [MaxScreens] limits the UIs per daemon.
+// they started. A second signal, or SIGQUIT, exits without that; restoring the terminal
+// then takes at most a second.
 //
 // It must not depend on flags or on the UI: main parses flags and passes the UI as a
 // [ShowFunc].

@@ -7,5 +7,4 @@ import (
 	"syscall"
 )
 
-// stayRunning ignores the signals that stop a process for terminal access.
 func stayRunning() { signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN, syscall.SIGTSTP) }

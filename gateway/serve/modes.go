@@ -23,8 +23,7 @@ import (
 // DefaultListen is the default address of Serve.
 const DefaultListen = "127.0.0.1:7331"
 
-// supersetAttempts limits the tries to find the next daemon with more variables. After
-// that, a client with fewer variables starts its own.
+// After that, a client with fewer variables starts its own daemon.
 const supersetAttempts = 20
 
 // Stdio serves one client, through the daemon unless standalone. profile selects its
@@ -59,7 +58,6 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 	return runWith(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, profile, in, out) })
 }
 
-// bridge connects a client to the daemon and starts one if necessary.
 func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Reader, out io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -80,7 +78,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 		Alive: func(ctx context.Context) error { return daemon.CheckAlive(ctx, *last.Load()) },
 		Connect: func(ctx context.Context) (net.Conn, error) {
 			// The file may name other variables now, which changes the next daemon's
-			// place. If the file is missing, starting a daemon gives the best error.
+			// place. If it is missing, starting a daemon gives the best error.
 			place, err := p.App.FindDaemon(s.cfg.Path)
 			if err != nil {
 				place = s.endpoint
@@ -115,7 +113,6 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	return nil
 }
 
-// runWith runs a gateway while use runs.
 func runWith(ctx context.Context, i *stack.Stack, use func(ctx context.Context) error) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -15,9 +15,9 @@ import (
 	"goblin/gateway/stack"
 )
 
-// ShowFunc shows a UI of a daemon until the user quits (nil), the terminal disconnects
-// (nil), ctx ends or it fails. owner reports whether the daemon stops together with this
-// UI. A panic closes only this UI.
+// ShowFunc shows a UI until the user quits or the terminal disconnects (both nil), ctx
+// ends or it fails. With owner, the daemon stops together with this UI. A panic closes
+// only this UI.
 type ShowFunc func(ctx context.Context, h *Daemon, c *remoteui.Conn, owner bool) error
 
 // Process is the state that the modes of one process share. Set its fields before the
@@ -31,15 +31,15 @@ type Process struct {
 	Theme    string // from the user; "" means the config's
 	ASCII    bool   // draw with ASCII only
 	mu       sync.Mutex
-	restores []func() // restore streams and terminals
-	reload   func()   // replaces the effect of SIGHUP, unless nil
+	restores []func()
+	reload   func() // replaces the effect of SIGHUP, unless nil
 }
 
 // Signals returns a context that ends with the first termination signal. For SIGTERM the
 // cause is [stack.ErrDrain]. The second signal exits at once, and the kernel or closed
 // input stops the children. SIGHUP reloads a daemon's config, unless a lost terminal
-// caused it. Under nohup, SIGHUP never stops the process. release restores signals,
-// streams and terminals.
+// caused it. Under nohup it always reloads and never stops the process. release restores
+// signals, streams and terminals.
 func (p *Process) Signals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	// Without this, a closed pipe would kill the process. Now the write fails.
@@ -86,8 +86,7 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 	}
 }
 
-// onTerminal reports whether the process has a controlling terminal. After a hangup it
-// has none.
+// After a hangup there is none.
 func onTerminal() bool {
 	tty, err := os.OpenFile(Controlling, os.O_RDWR, 0)
 	if err != nil {
@@ -109,14 +108,12 @@ func (p *Process) reloader() func() {
 	return p.reload
 }
 
-// undo adds functions for restore.
 func (p *Process) undo(undo ...func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.restores = append(p.restores, undo...)
 }
 
-// restore resets streams and terminals.
 func (p *Process) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,12 +135,11 @@ func (p *Process) Streams() (io.Reader, io.Writer) {
 	return in, out
 }
 
-// handover is the maximum wait for the terminal on exit.
 const handover = time.Second
 
 // holdTerminal ensures that an immediate exit restores t. Such an exit cancels shown,
 // waits up to handover for release, and then resets t itself. Until release, SIGQUIT does
-// this as well instead of dumping at once.
+// this too before it dumps.
 func (p *Process) holdTerminal(ctx context.Context, t remoteui.Terminal) (shown context.Context, release func()) {
 	shown, end := context.WithCancel(ctx)
 	given := make(chan struct{})

@@ -10,7 +10,6 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// setup is the state that each serving mode prepares first.
 type setup struct {
 	cfg      *config.Config
 	endpoint daemon.Endpoint // of the daemon; may be zero for a standalone gateway

@@ -92,8 +92,7 @@ func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.T
 	}
 }
 
-// dialSoon connects to the daemon that another bridge finds or starts. It returns nil
-// after the given number of attempts.
+// dialSoon connects to the daemon that another bridge finds or starts, or returns nil.
 func dialSoon(ctx context.Context, place daemon.Endpoint, kind string, attempts int) net.Conn {
 	for range attempts {
 		c, err := daemon.Dial(ctx, place, kind)

@@ -46,7 +46,6 @@ func (p *Process) terminal(in, out *os.File, s *setup) remoteui.Terminal {
 	}
 }
 
-// relay shows the UI at the other end of c. It returns nil when the user quits.
 func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) error {
 	shown, release := p.holdTerminal(ctx, t)
 	defer release()
@@ -63,8 +62,7 @@ func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) er
 	}
 }
 
-// reportStop reports why a UI closed without the user. A stopped daemon or a signal is not an
-// error.
+// reportStop returns no error for a stopped daemon or a signal.
 func (p *Process) reportStop(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:

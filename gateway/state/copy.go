@@ -137,7 +137,7 @@ func UpdateCopy(path string, most int64, check func(text []byte) error) error {
 	return nil
 }
 
-// copyOf returns a function that updates the copy of a file, or nil if it is up to date.
+// copyOf returns nil if the copy is up to date.
 func copyOf(path string, most int64, check func(text []byte) error) (update func() error) {
 	text, err := Read(path, most)
 	switch {

@@ -1,15 +1,14 @@
 // A list cache stores the last lists of servers on disk, so that they can be listed
 // before the servers have started.
 //
-// It is a folder with one file per server and config: a head line, then one entry per
-// line after the digit of its list, then a digest of the entries. A file is private to
-// the user, and is valid only for one identity, a digest of the settings that define the
-// server.
+// It is a folder with one private file per server and config: a head line, then one entry
+// per line after the digit of its list, then a digest of the entries. A file is valid
+// only for one identity, a digest of the settings that define the server.
 //
-// The cache does not know the kinds of lists: they are numbered from 0 to 9, and the
-// caller defines the head. Put only records changes; [ListCache.Run] writes them after a
-// delay, or [ListCache.Save] in short-lived commands. All methods are safe for concurrent
-// use. Problems with files are logged once and never returned.
+// Lists are numbered from 0 to 9, and the caller defines the head. Put only records
+// changes; [ListCache.Run] writes them after a delay, or [ListCache.Save] in short-lived
+// commands. All methods are safe for concurrent use. Problems with files are logged once
+// and never returned.
 
 package state
 
@@ -40,15 +39,14 @@ import (
 
 const (
 	format = 1
-	// maxFile is the maximum size of a file, in bytes.
+	// in bytes
 	maxFile = 64 << 20
-	// maxHead is the maximum length of its first line, in bytes.
-	maxHead = 4 << 20
-	// maxDepth is the maximum nesting of an entry.
+	// of the first line, in bytes
+	maxHead  = 4 << 20
 	maxDepth = 512
-	// pause is the time in which changes are collected.
+	// The time in which changes are collected.
 	pause = 2 * time.Second
-	// staleAge is the age of a temporary file that is no longer being written.
+	// A temporary file of this age is no longer being written.
 	staleAge = time.Hour
 	ext      = ".catalog"
 )
@@ -77,7 +75,7 @@ type ListCache struct {
 	folder, config string
 	most           time.Duration // age without use after which files are removed
 	log            *slog.Logger
-	wake           chan struct{} // capacity one
+	wake           chan struct{}
 
 	mu      sync.Mutex
 	changes map[string]*change
@@ -100,7 +98,7 @@ func ListIdentity(parts any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// path returns the path of a server's file. Server names are safe in file names.
+// Server names are safe in file names.
 func (s *ListCache) path(server string) string {
 	sum := sha256.Sum256([]byte(s.config + "\x00" + server))
 	return filepath.Join(s.folder, server+"-"+hex.EncodeToString(sum[:6])+ext)
@@ -248,7 +246,6 @@ func line(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// depth returns the nesting of valid JSON.
 func depth(text []byte) (most int) {
 	now, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -322,7 +319,7 @@ func (s *ListCache) Run(ctx context.Context) {
 func (s *ListCache) sweep() {
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
-		return // nothing to remove
+		return
 	}
 	for _, e := range entries {
 		info, err := e.Info()
@@ -442,8 +439,7 @@ func encode(f io.Writer, h head, lists map[int][][]byte) error {
 	return out.Flush()
 }
 
-// shouldLog reports whether an event of a server was not logged before. Problems of the
-// folder count once for all servers.
+// Problems of the folder count once for all servers.
 func (s *ListCache) shouldLog(what, server string, err error) bool {
 	key := what + server
 	if errors.Is(err, errFolder) {

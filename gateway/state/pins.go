@@ -33,22 +33,21 @@ import (
 )
 
 // MaxTools is the maximum number of pinned tools of one server, whose names and hashes
-// also have a limit of 4 MiB. Tools over the limit are never approved.
+// also have a limit of 4 MiB. Tools over the limits are never approved.
 const MaxTools = 20_000
 
 const (
-	// maxKept is the maximum size of a definition that is stored with its hash, to show
-	// changes, in bytes.
+	// Larger definitions, in bytes, are stored only as a hash, so that changes cannot be
+	// shown.
 	maxKept = 32 << 10
-	// Limits of the stored definitions of one server, and of its names and hashes, in
-	// bytes. They keep one server from making the file too large for others.
+	// Limits for one server's definitions, and names and hashes, in bytes. They leave
+	// space in the file for other servers.
 	maxServerKept = 4 << 20
 	maxServer     = 4 << 20
 	perTool       = 128 // bytes of a tool in the file, except its name and definition
-	// maxSorted is the maximum size of a definition for which the order of nested keys
-	// does not count, in bytes.
+	// Below this size, in bytes, the order of nested keys does not count.
 	maxSorted = 1 << 20
-	// maxPins is the maximum size of the file, in bytes.
+	// of the file, in bytes
 	maxPins = 256 << 20
 	version = 1
 )
@@ -72,7 +71,7 @@ type PinnedTool struct {
 // Verdict is the result of [PinStore.Check] for a server's tools.
 type Verdict struct {
 	Changes  []DefinitionChange
-	Approved []bool // for each tool, whether its definition is approved
+	Approved []bool // by tool
 	// Unwatched is the number of tools over the limits.
 	Unwatched int
 }
@@ -100,8 +99,8 @@ type PinStore struct {
 
 // OpenPins reads the pins at path; a missing file means none. The file and its folder are
 // private to the user. If the file is damaged, the store uses its last good copy and
-// [PinStore.Damaged] returns the problem. Without a copy, OpenPins returns an error; the
-// store then stays empty until the user fixes or removes the file.
+// [PinStore.Damaged] returns the problem. Without a copy, OpenPins returns an error, and
+// the store stays empty until the user fixes or removes the file.
 func OpenPins(path string) (*PinStore, error) {
 	s := &PinStore{path: path, offered: make(map[string]map[string]pin), unsaved: make(map[string]bool)}
 	err := s.load()
@@ -160,7 +159,6 @@ func (s *PinStore) isUnreadable() bool {
 	return ok && !damaged.Restored
 }
 
-// explain adds the fix and the current effect to the error for a damaged file.
 func (s *PinStore) explain(err error) error {
 	damaged, ok := errors.AsType[*DamagedError](err)
 	if !ok {

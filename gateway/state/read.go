@@ -46,8 +46,7 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// isDanglingLink reports whether the missing file at path, or a folder above it, is a
-// symbolic link to nothing. An unmounted disk leaves such links.
+// isDanglingLink also checks the folders above path. An unmounted disk leaves such links.
 func isDanglingLink(path string) bool {
 	for {
 		if info, err := os.Lstat(path); err == nil {
@@ -99,8 +98,7 @@ func ReadNamed(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// readAll appends the content of r to text. Unlike [io.ReadAll] it uses the capacity of
-// text.
+// Unlike [io.ReadAll] it uses the capacity of text.
 func readAll(text []byte, r io.Reader) ([]byte, error) {
 	for {
 		n, err := r.Read(text[len(text):cap(text)])

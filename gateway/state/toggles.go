@@ -32,9 +32,9 @@ import (
 const (
 	// MaxToggles is the maximum number of disabled entries in one config.
 	MaxToggles = 10_000
-	// maxName is the maximum length of a name, in bytes.
+	// in bytes
 	maxName = 8 << 10
-	// maxToggles is the maximum size of the file, in bytes.
+	// in bytes
 	maxToggles     = 16 << 20
 	togglesVersion = 1
 )
@@ -51,7 +51,7 @@ type ToggleEntry struct {
 // ToggleKinds lists the kinds of entries that can be disabled.
 var ToggleKinds = []string{"tool", "prompt", "resource", "template"}
 
-// compare defines the order in the file. It returns 0 for toggles of the same entry.
+// compare returns 0 for toggles of the same entry.
 func compare(a, b ToggleEntry) int {
 	return cmp.Or(strings.Compare(a.Profile, b.Profile), strings.Compare(a.Server, b.Server),
 		cmp.Compare(slices.Index(ToggleKinds, a.Kind), slices.Index(ToggleKinds, b.Kind)), strings.Compare(a.Name, b.Name))
@@ -166,7 +166,6 @@ func (s *ToggleStore) load() error {
 	return nil
 }
 
-// damagedError adds the fix and the current effect to the error for a damaged file.
 func (s *ToggleStore) damagedError(err *DamagedError) error {
 	until := "its last good copy is used"
 	switch {
@@ -269,7 +268,6 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 	return nil
 }
 
-// kindError reports an entry of a kind unknown to this version.
 type kindError struct{ kind string }
 
 func (e *kindError) Error() string {
@@ -312,7 +310,7 @@ func (e *ToggleFileError) Restored() bool {
 	return ok && damaged.Restored
 }
 
-// lineError is a mistake on a line of a text; line is 0 for the whole text.
+// lineError is a mistake on a line, 0 for the whole text.
 type lineError struct {
 	line int
 	err  error
@@ -332,7 +330,7 @@ func ParseToggles(text []byte) (off []ToggleEntry, line int, err error) {
 	return c.disabled, 0, err
 }
 
-// parseToggles parses the text of a file. Its errors are *[lineError].
+// Its errors are *[lineError].
 func parseToggles(text []byte) (c content, err error) {
 	var f struct {
 		Version *int              `json:"version"`
@@ -387,8 +385,7 @@ func parseToggles(text []byte) (c content, err error) {
 	return c, nil
 }
 
-// write replaces the file with one entry per line. It keeps entries of unknown kinds. was
-// is the error of the last load.
+// write keeps entries of unknown kinds. was is the error of the last load.
 func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "{\"version\": %d, \"off\": [", togglesVersion)
