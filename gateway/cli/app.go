@@ -70,7 +70,7 @@ func (a *App) MaskSecrets(cfg *config.Config) {
 }
 
 // PinsPath returns the file of a config's approved tools, or "" if the config disables
-// pins. It fails if there is no state folder.
+// pins. The demo has none. It fails if there is no state folder.
 func (a *App) PinsPath(cfg *config.Config) (string, error) {
 	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
 		return "", nil
@@ -93,7 +93,6 @@ func (a *App) TogglesPath(cfg *config.Config) string { return a.stateFile(cfg, s
 // UsagePath returns the file of a config's recorded usage, or "" without a state folder.
 func (a *App) UsagePath(cfg *config.Config) string { return a.stateFile(cfg, telemetry.UsagePath) }
 
-// stateFile returns the path of a state file for a config, or "".
 func (a *App) stateFile(cfg *config.Config, path func(folder, config string) string) string {
 	stateDir := config.StateFolder(a.Getenv)
 	name, err := config.Canonical(cfg.Path)
@@ -119,7 +118,7 @@ func (a *App) LoginsDir() string {
 	return folder
 }
 
-// Secrets opens the user's store of secrets for configs.
+// Secrets opens the user's store of secrets.
 func (a *App) Secrets() *secrets.Store { return secrets.Open(config.StateFolder(a.Getenv)) }
 
 // Mask returns the mask of all loaded configs.
@@ -157,7 +156,6 @@ const (
 	GroupConfig = "config"
 )
 
-// Groups returns the groups in the order of help.
 func Groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: GroupServe, Title: "Serve:"},
@@ -173,7 +171,7 @@ func Groups() []*cobra.Group {
 // NoConfig is the annotation of commands that read no config.
 const NoConfig = "noconfig"
 
-// NoConfigAnnotations returns the annotations of a command that reads no config.
+// NoConfigAnnotations returns [NoConfig] as annotations.
 func NoConfigAnnotations() map[string]string { return map[string]string{NoConfig: ""} }
 
 // Usage returns an error about wrong arguments or flags. It refers to the command's help.
@@ -237,7 +235,6 @@ func wrongValue(err *pflag.InvalidValueError) string {
 	return fmt.Sprintf("%s, not %q", err.Unwrap(), err.GetValue())
 }
 
-// nonEmptyName is a flag value that must not be empty.
 type nonEmptyName string
 
 // NameFlag adds a flag with a value that must not be empty. usage quotes the value's

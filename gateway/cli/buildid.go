@@ -9,12 +9,11 @@ import (
 )
 
 const (
-	// buildIDHead is the size of the part of an executable that contains Go's build ID,
-	// in bytes.
+	// Go's build ID is in these first bytes of an executable.
 	buildIDHead = 64 << 10
-	// shortBuildID is the length of a printed build ID, in bytes.
+	// in bytes
 	shortBuildID = 12
-	// shortRevision is the length of the revision in front of it, in bytes.
+	// in bytes
 	shortRevision = 8
 )
 
@@ -38,8 +37,7 @@ func buildID(revision string) string {
 	return revision[:min(len(revision), shortRevision)] + "-" + id
 }
 
-// openExecutable opens this program's file. On Linux that works even after another build
-// replaced it.
+// On Linux this works even after another build replaced the file.
 func openExecutable() (*os.File, error) {
 	if f, err := os.Open("/proc/self/exe"); err == nil {
 		return f, nil
@@ -52,8 +50,7 @@ func openExecutable() (*os.File, error) {
 }
 
 // goBuildID returns the ID that "go tool buildid" prints. ELF files have it in a note,
-// other formats at the start of the code. Reading it is much cheaper than hashing the
-// file.
+// other formats at the start of the code. Hashing the file would take much longer.
 func goBuildID(head []byte) string {
 	if !bytes.HasPrefix(head, []byte("\x7fELF")) {
 		_, rest, _ := bytes.Cut(head, []byte("\xff Go build ID: \""))

@@ -67,8 +67,7 @@ func ExitCode(err error) int {
 	}
 }
 
-// isBrokenPipe reports whether the reader of the output exited, as head does. That is not
-// a failure.
+// The reader of the output may exit early, as head does.
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // Report prints err in one line on stderr, or one line per mistake in a config. It

@@ -9,7 +9,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxLog is the maximum size of log.file in bytes. A full file becomes <file>.1.
+// In bytes. A full file becomes <file>.1.
 const maxLog = 32 << 20
 
 // Logger returns the logger of a serving mode. It writes to log.file, or to fallback if
@@ -31,7 +31,7 @@ func NewLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
 	return slog.New(slog.NewTextHandler(escapingWriter{mask.Writer(w)}, &slog.HandlerOptions{Level: level}))
 }
 
-// escapingWriter escapes invisible characters. Each Write must contain whole lines.
+// Each Write must contain whole lines.
 type escapingWriter struct{ to io.Writer }
 
 func (v escapingWriter) Write(line []byte) (int, error) {

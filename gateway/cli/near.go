@@ -47,8 +47,8 @@ func Nearest(wrong string, names []string) []string {
 	return out
 }
 
-// NearestSpelling returns the names most similar to a wrong one. If there are none, it
-// compares others, which has another spelling of each name at the same index.
+// NearestSpelling is like Nearest. Without a result it compares others, which has another
+// spelling of each name at the same index.
 func NearestSpelling(wrong string, names, others []string) []string {
 	near := Nearest(wrong, names)
 	if len(near) > 0 {
@@ -64,7 +64,6 @@ func NearestSpelling(wrong string, names, others []string) []string {
 	return near
 }
 
-// foldName removes case and the mcp:// prefix for comparison.
 func foldName(name string) string {
 	return strings.TrimPrefix(strings.ToLower(name), "mcp://")
 }
@@ -80,7 +79,7 @@ func newBigrams(s string) *bigramCounts {
 	return g
 }
 
-// eachBigram calls do for each pair in s, including one for its start.
+// It includes a pair for the start of s.
 func eachBigram(s string, do func(pair uint16)) {
 	before := byte('^')
 	for i := range min(len(s), 1<<11) {
@@ -107,8 +106,8 @@ func (g *bigramCounts) likeness(name string) float64 {
 	return 2 * float64(shared) / float64(total)
 }
 
-// Suggest returns "; did you mean …?" if a name is similar. Otherwise it lists the names if there are
-// at most 8. It returns none if names is empty.
+// Suggest returns "; did you mean …?" if a name is similar, otherwise a list of up to 8
+// names. It returns none if names is empty.
 func Suggest(wrong string, names []string, none string) string {
 	near := Nearest(wrong, names)
 	switch {

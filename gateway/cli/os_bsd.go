@@ -13,7 +13,6 @@ const getTermios = unix.TIOCGETA
 // zombie can't detect zombies here. A daemon's parent reaps it or has exited.
 func zombie(int) bool { return false }
 
-// ttyName returns the file of a terminal by comparing devices.
 func ttyName(fd int) string {
 	var at, other unix.Stat_t
 	if unix.Fstat(fd, &at) != nil {

@@ -42,15 +42,14 @@ func SetNonblock(f *os.File, others ...*os.File) (file *os.File, restore func())
 	return file, func() { _ = unix.SetNonblock(fd, false) }
 }
 
-// withDescriptor calls do with f's descriptor. Unlike File.Fd it doesn't change the mode.
+// Unlike File.Fd it doesn't change the mode.
 func withDescriptor(f *os.File, do func(fd int)) {
 	if c, err := f.SyscallConn(); err == nil {
 		_ = c.Control(func(fd uintptr) { do(int(fd)) }) // fails only for closed files
 	}
 }
 
-// kept holds files so that they are never collected: that would close the process's
-// descriptors.
+// Collecting these would close the process's descriptors.
 var kept []*os.File
 
 // IsRunning reports whether a process runs. Zombies don't count.

@@ -55,7 +55,6 @@ func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
 	return text == "y" || text == "yes", err
 }
 
-// wait calls read, but returns earlier if ctx ends.
 func wait(ctx context.Context, read func() (string, error)) (string, error) {
 	type outcome struct {
 		text string
@@ -77,11 +76,10 @@ func wait(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// maxLine is the maximum length of an answer, in bytes.
+// of an answer, in bytes
 const maxLine = 64 << 10
 
-// readLine reads exactly one line. It doesn't buffer, because the next reader needs the
-// following bytes.
+// It doesn't buffer, because the next reader needs the following bytes.
 func readLine(in io.Reader) (string, error) {
 	var line []byte
 	one := make([]byte, 1)

@@ -32,8 +32,6 @@ func (a *App) unreadablePins(cfg *config.Config) []config.Problem {
 	return []config.Problem{{File: path, Text: strings.Replace(err.Error(), path+": ", "", 1)}}
 }
 
-// unreadableOff warns of a damaged file of disabled entries, and of entries in unknown
-// profiles.
 func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
 	path := a.TogglesPath(cfg)
 	if path == "" {

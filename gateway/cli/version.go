@@ -24,15 +24,14 @@ type Version struct {
 // Release with a "v" in front.
 const Release = "0.1.0"
 
-// isPseudoVersion reports whether go build generated the version for an untagged
-// revision.
+// go build generates such versions for untagged revisions.
 func isPseudoVersion(version string) bool {
 	return regexp.MustCompile(`\d{14}-[0-9a-f]{12}$`).MatchString(version)
 }
 
-// BuildVersion returns the version of this build. stamped is the version that the release
-// process passed to the linker, or "". Builds of a tag, as "go install MODULE@VERSION" makes
-// them, have that tag as version. All others are development builds of [Release].
+// BuildVersion returns the version of this build: stamped, the version that the release
+// process passed to the linker, or the tag, as for "go install MODULE@VERSION". All
+// others are development builds of [Release].
 func BuildVersion(stamped string) Version {
 	v := Version{Version: stamped, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

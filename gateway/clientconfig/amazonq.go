@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// amazonQPlaces returns the files of Amazon Q Developer. Its editors write default.json,
-// and its command line has one file per agent. Both read mcp.json unless useLegacyMcpJson
-// is false.
+// Amazon Q's editors write default.json, and its command line has one file per agent.
+// Both read mcp.json unless useLegacyMcpJson is false.
 func amazonQPlaces(m *Machine) []place {
 	legacy := at(amazonQ, home(".aws/amazonq/mcp.json"))(m)
 	editors := at(amazonQ, home(".aws/amazonq/default.json"), home(".aws/amazonq/agents/default.json"))(m)

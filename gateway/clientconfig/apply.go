@@ -15,11 +15,10 @@ import (
 	"goblin/gateway/state"
 )
 
-// attempts is the maximum number of plans for a file that other processes change.
 const attempts = 10
 
-// Plan plans a change and applies it unless dryRun is true. It plans again if another
-// process changes the file or its record.
+// Plan plans a change and applies it unless dryRun is true. It plans again, up to 10
+// times, if another process changes the file or its record.
 func Plan(plan func() (*Change, error), dryRun bool, now func() time.Time) (ch *Change, err error) {
 	for range attempts {
 		ch, err = plan()
@@ -67,8 +66,7 @@ func (ch *Change) Apply(now time.Time) error {
 	return nil
 }
 
-// lock excludes other processes from changing client files and their records. One lock
-// serves all clients, since several may share a file.
+// One lock serves all clients, since several may share a file.
 func (ch *Change) lock() (unlock func(), err error) {
 	if ch.state == "" {
 		return func() {}, nil
@@ -84,7 +82,6 @@ func (ch *Change) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// unchanged returns an error if the file or its record changed after planning.
 func (ch *Change) unchanged() error {
 	now, err := state.Read(ch.file.RealPath(), maxFile)
 	switch {

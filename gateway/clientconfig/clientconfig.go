@@ -30,11 +30,10 @@ type Client struct {
 	project []place // relative to a project's folder
 }
 
-// place is a file and its dialect.
 type place struct {
 	path    string
 	dialect *dialect
-	// unread is the reason why the client does not read the file, or "".
+	// unread is the reason why the client does not read the file.
 	unread string
 	// only is true for files that Goblin reads but never edits.
 	only bool
@@ -48,7 +47,7 @@ const (
 	inYAML
 )
 
-// dialect is a syntax for servers in a client's file. A client may have several.
+// dialect is a syntax for servers in a client's file.
 type dialect struct {
 	format  format
 	section []string   // path of keys to the servers
@@ -57,9 +56,9 @@ type dialect struct {
 	list    bool       // servers are a list of named entries
 	expands variables
 	unit    time.Duration // of numbers in "timeout"
-	// projects is the key of the servers of single projects, by folder, or "".
+	// projects is the key of the servers of single projects, by folder.
 	projects string
-	// entry returns the keys of a local server, with or without command and args.
+	// entry returns keys to set besides command and args. A nil value removes a key.
 	entry func(command string, args []string) map[string]any
 }
 
@@ -247,7 +246,7 @@ func Find(name string) *Client {
 	return nil
 }
 
-// at returns the places of files in one dialect. It omits files without an absolute path.
+// at omits files without an absolute path.
 func at(d *dialect, paths ...func(m *Machine) string) func(m *Machine) []place {
 	return func(m *Machine) (list []place) {
 		for _, path := range paths {
@@ -268,7 +267,7 @@ func (m *Machine) home() string {
 	return m.Getenv("HOME")
 }
 
-// homeReference returns the variable of the home directory. Windows sets no HOME.
+// Windows sets no HOME.
 func (m *Machine) homeReference() string {
 	if m.OS == "windows" {
 		return "${USERPROFILE}"
@@ -284,7 +283,6 @@ func (m *Machine) isAbs(path string) bool {
 	return filepath.IsAbs(path)
 }
 
-// join is filepath.Join for the machine's system.
 func (m *Machine) join(dir, file string) string {
 	switch {
 	case dir == "":
@@ -295,13 +293,12 @@ func (m *Machine) join(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
-// home locates a file in the home directory.
 func home(file string) func(m *Machine) string {
 	return func(m *Machine) string { return m.join(m.home(), file) }
 }
 
-// envOr locates a file in the directory named by a variable, or another file in the home
-// directory.
+// envOr locates a file in the directory named by a variable, otherwise another file in
+// the home directory.
 func envOr(variable, there, other string) func(m *Machine) string {
 	return func(m *Machine) string {
 		if dir := m.Getenv(variable); dir != "" && (variable != "XDG_CONFIG_HOME" || m.isAbs(dir)) {
@@ -311,13 +308,12 @@ func envOr(variable, there, other string) func(m *Machine) string {
 	}
 }
 
-// xdg locates a file in the XDG config directory, which programs from Linux use on all
-// systems.
+// Programs from Linux use the XDG config directory on all systems.
 func xdg(file string) func(m *Machine) string {
 	return envOr("XDG_CONFIG_HOME", file, ".config/"+file)
 }
 
-// app locates a file in the config directory of desktop applications.
+// Desktop applications use this config directory.
 func app(file string) func(m *Machine) string {
 	return func(m *Machine) string {
 		switch m.OS {
@@ -330,7 +326,6 @@ func app(file string) func(m *Machine) string {
 	}
 }
 
-// named locates a file that has another name on Windows.
 func named(file, windows string) func(m *Machine) string {
 	return func(m *Machine) string {
 		if m.OS == "windows" {

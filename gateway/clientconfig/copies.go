@@ -39,8 +39,7 @@ var copyName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\.goblin-[0-9]{8}-[0-9]{6}(?:-[0-9]{1,3})?$`)
 })
 
-// copies returns the paths of all copies of a file, including those of older versions of
-// Goblin.
+// It includes copies by older versions of Goblin.
 func copies(path string) (list []string) {
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -63,7 +62,6 @@ func RemoveCopies(path, but string) {
 	}
 }
 
-// readRaw reads a copy without decoding it.
 func readRaw(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -104,7 +102,6 @@ func (ch *Change) copy(now time.Time) (drop func() error, err error) {
 	}, nil
 }
 
-// keptCopy finds the copy of the previous change.
 func (ch *Change) keptCopy() {
 	if ch.old == nil || !isCopy(ch.old.Backup, ch.file.RealPath()) {
 		return
@@ -114,7 +111,6 @@ func (ch *Change) keptCopy() {
 	}
 }
 
-// secretsIn returns the number of secret-looking values in a copy.
 func (ch *Change) secretsIn(path string) (n int) {
 	f := read(&ch.machine, ch.client, place{path: path, dialect: ch.place.dialect})
 	for i := range f.Servers {

@@ -17,8 +17,7 @@ import (
 
 const hiddenValue = "…"
 
-// maxLine is the maximum length of lines in a diff, in bytes. Files with longer lines are
-// broken up.
+// In bytes. Files with longer lines are broken up.
 const maxLine = 1000
 
 // Diff returns the changed lines in the format of diff -u. Values and comments are
@@ -52,13 +51,11 @@ func hasLongLine(text string) bool {
 	return false
 }
 
-// broken inserts line breaks after commas and opening brackets.
 func broken(text string) string {
 	text = strings.NewReplacer(",", ",\n", "{", "{\n", "[", "[\n").Replace(text)
 	return strings.ReplaceAll(text, "\n\n", "\n")
 }
 
-// scalars returns the scalars in a value as texts.
 func scalars(v any) (list []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -107,10 +104,10 @@ func (d *dialect) masked(text []byte, own []string) (string, error) {
 	return string(v.Pack()), nil
 }
 
-// secretName reports whether a key looks like a misplaced secret.
+// It finds secrets in the wrong place.
 func secretName(key string) bool { return config.LooksRandom(key) || strings.ContainsAny(key, "\n=") }
 
-// maskJSON hides values and comments. within is true inside Goblin's entry.
+// within is true inside Goblin's entry.
 func maskJSON(v *hujson.Value, own []string, within bool) {
 	maskComments(&v.BeforeExtra)
 	maskComments(&v.AfterExtra)
@@ -208,7 +205,6 @@ func maskYAML(n *yaml.Node, own []string, within bool) {
 	}
 }
 
-// tomlMask hides the values and comments of a valid TOML document.
 type tomlMask struct {
 	rest   string // unread
 	out    strings.Builder
@@ -216,7 +212,6 @@ type tomlMask struct {
 	within bool     // inside Goblin's table
 }
 
-// skip consumes n bytes and writes shown instead.
 func (m *tomlMask) skip(n int, shown string) {
 	m.out.WriteString(shown)
 	m.rest = m.rest[n:]
@@ -249,7 +244,6 @@ func (m *tomlMask) document() {
 	}
 }
 
-// tomlEntryName matches the header of Goblin's table.
 var tomlEntryName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\.\s*["']?` + EntryName + `["']?\s*$`)
 })
@@ -260,7 +254,6 @@ func (m *tomlMask) pair() {
 	m.value()
 }
 
-// key copies a key or a table header up to a sign.
 func (m *tomlMask) key(sign string) string {
 	end := 0
 	for end < len(m.rest) && m.rest[end] != sign[0] {
@@ -277,7 +270,6 @@ func (m *tomlMask) key(sign string) string {
 	return key
 }
 
-// value hides the scalars of a value.
 func (m *tomlMask) value() {
 	if m.rest == "" {
 		return
@@ -310,7 +302,6 @@ func (m *tomlMask) value() {
 	m.skip(end, shown)
 }
 
-// before returns the length of text before the first of the signs.
 func before(text, signs string) int {
 	if at := strings.IndexAny(text, signs); at >= 0 {
 		return at

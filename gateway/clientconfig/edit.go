@@ -46,8 +46,7 @@ func (d *dialect) drop(f *configedit.File, name string) error {
 	return f.At(d.section...).Remove(name)
 }
 
-// checked applies a text change. It fails unless the decoded result equals the decoded
-// original after meaning.
+// checked fails unless the decoded result equals the decoded original after meaning.
 func (d *dialect) checked(f *configedit.File, change func([]byte) ([]byte, error), meaning func(map[string]any)) error {
 	return f.Edit(func(text []byte) ([]byte, error) {
 		wanted, err := decoded(d, text)
@@ -91,7 +90,6 @@ func appendTOML(entry string) func([]byte) ([]byte, error) {
 	}
 }
 
-// ended returns a text with a final line break, or an empty text.
 func ended(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return append(text, '\n')
@@ -99,7 +97,6 @@ func ended(text []byte) []byte {
 	return text
 }
 
-// tomlEntry formats an entry as a TOML table.
 func tomlEntry(section, name string, entry map[string]any) string {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(name) {
 		name = quoted(name)
@@ -112,7 +109,7 @@ func tomlEntry(section, name string, entry map[string]any) string {
 	return out.String()
 }
 
-// inOrder returns the keys of an entry: first the given ones, then the others sorted.
+// The given keys come first, then the others sorted.
 func inOrder(entry map[string]any, first ...string) []string {
 	keys := slices.DeleteFunc(slices.Clone(first), func(key string) bool { _, ok := entry[key]; return !ok })
 	for _, key := range slices.Sorted(maps.Keys(entry)) {
@@ -123,7 +120,7 @@ func inOrder(entry map[string]any, first ...string) []string {
 	return keys
 }
 
-// quoted formats a TOML value. TOML texts are escaped like JSON texts.
+// TOML texts are escaped like JSON texts.
 func quoted(v any) string {
 	if table, ok := v.(map[string]any); ok {
 		var parts []string
@@ -172,7 +169,6 @@ func withoutTable(text []byte, section, name string) []byte {
 
 const continueStart = "name: Local Config\nversion: 1.0.0\nschema: v1\n"
 
-// appendListItem appends an entry to the list of servers in a YAML text.
 func appendListItem(text []byte, section string, entry map[string]any) ([]byte, error) {
 	list, err := sequence(text, section)
 	if err != nil {
@@ -260,7 +256,6 @@ func itemEnd(text []byte, line, column int) int {
 	return end
 }
 
-// itemText formats an entry as an item of a block list.
 func itemText(entry map[string]any, indent string) string {
 	var out strings.Builder
 	lead := indent + "- "

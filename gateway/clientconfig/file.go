@@ -26,7 +26,6 @@ const (
 	maxDepth = 100
 )
 
-// readFile reads a client's file as UTF-8 without a byte order mark.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -46,8 +45,7 @@ func readFile(path string) ([]byte, error) {
 	return utf8Of(text)
 }
 
-// utf8Of converts a text to UTF-8 without a byte order mark. Windows editors may write
-// UTF-16.
+// Windows editors may write UTF-16.
 func utf8Of(text []byte) ([]byte, error) {
 	for order, mark := range map[binary.ByteOrder]string{binary.LittleEndian: "\xff\xfe", binary.BigEndian: "\xfe\xff"} {
 		if rest, ok := bytes.CutPrefix(text, []byte(mark)); ok {
@@ -75,8 +73,7 @@ func (e *BrokenError) Error() string { return e.err.Error() }
 
 func (e *BrokenError) Unwrap() error { return e.err }
 
-// decodeNamed is decode for files that may be a fragment of JSON without its outer
-// braces.
+// decodeNamed also accepts a fragment of JSON without its outer braces.
 func decodeNamed(f format, text []byte) (map[string]any, error) {
 	doc, err := decode(f, text)
 	if err == nil || f != inJSON {
@@ -95,7 +92,7 @@ func decodeNamed(f format, text []byte) (map[string]any, error) {
 	return nil, err
 }
 
-// decode parses a text. Its errors contain nothing from the text, which may be secret.
+// Its errors contain nothing from the text, which may be secret.
 func decode(f format, text []byte) (doc map[string]any, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil
@@ -126,7 +123,7 @@ func decode(f format, text []byte) (doc map[string]any, err error) {
 	return doc, err
 }
 
-// isTooDeep reports whether the nesting is too deep for recursive parsers.
+// Deep nesting would overflow recursive parsers.
 func isTooDeep(text []byte) bool {
 	depth := 0
 	for _, c := range text {
@@ -142,7 +139,6 @@ func isTooDeep(text []byte) bool {
 	return false
 }
 
-// yamlLine returns the position in an error of the YAML parser, or "".
 func yamlLine(err error) string {
 	_, rest, ok := strings.Cut(err.Error(), "line ")
 	if end := strings.IndexByte(rest, ':'); ok && end > 0 {
@@ -177,8 +173,7 @@ func decodeJSON(text []byte) (doc map[string]any, err error) {
 	return doc, nil
 }
 
-// rejectDuplicates returns an error for duplicate keys, since clients differ in which one
-// they use.
+// Clients differ in which duplicate they use.
 func rejectDuplicates(text []byte, v *hujson.Value, depth int) error {
 	if depth > maxDepth {
 		return errors.New("nested too deeply")
@@ -211,7 +206,6 @@ func rejectDuplicates(text []byte, v *hujson.Value, depth int) error {
 	return nil
 }
 
-// short shortens a name for messages.
 func short(name string) string {
 	if len(name) > 80 {
 		name = strings.ToValidUTF8(name[:80], "") + "…"

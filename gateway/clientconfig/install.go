@@ -104,7 +104,6 @@ func (c *Client) Install(m Machine, state, command string, args, replaced []stri
 	return ch, nil
 }
 
-// change starts a change of a file.
 func (c *Client) change(m Machine, p place, f *configedit.File, state string) *Change {
 	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: readRecord(state, f.RealPath(), f.Text())}
 }
@@ -333,7 +332,6 @@ func (d *dialect) delete(doc map[string]any, name string) {
 	}
 }
 
-// outer returns the mapping that contains the servers, or nil, and their key in it.
 func (d *dialect) outer(doc map[string]any) (outer map[string]any, key string) {
 	last := len(d.section) - 1
 	for _, key := range d.section[:last] {
@@ -342,7 +340,6 @@ func (d *dialect) outer(doc map[string]any) (outer map[string]any, key string) {
 	return doc, d.section[last]
 }
 
-// tidy removes an empty section.
 func (d *dialect) tidy(doc map[string]any) map[string]any {
 	outer, key := d.outer(doc)
 	switch all := outer[key].(type) {
@@ -427,7 +424,6 @@ func MissingGoblin(m Machine) (without, with []string) {
 	return without, with
 }
 
-// present reports whether a config file of the client or its folder exists.
 func (c *Client) present(m *Machine) bool {
 	home := m.home()
 	return slices.ContainsFunc(c.places(m), func(p place) bool {
@@ -496,7 +492,7 @@ func (c *Client) PartlyServed(m Machine, entries []map[string]any) (names []stri
 	return names
 }
 
-// compare reads the client's file. served reports whether entries contains a server.
+// served reports whether entries contains a server.
 func (c *Client) compare(m Machine, entries []map[string]any) (f FileServers, served func(s *Server) bool) {
 	served = func(s *Server) bool {
 		return slices.ContainsFunc(entries, func(entry map[string]any) bool { return Equal(entry, s.Keys) })

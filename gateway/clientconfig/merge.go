@@ -47,14 +47,13 @@ func Merge(found []FileServers, has func(name string) map[string]any) (servers, 
 	return servers, present
 }
 
-// isSameServer reports whether two entries are one server. Two names in the same client
-// mean two servers.
+// Two names in the same client mean two servers.
 func isSameServer(a, b *Server) bool {
 	elsewhere := len(b.Clients) > 0 && !slices.Contains(a.Clients, b.Clients[0])
 	return (a.OriginalName == b.OriginalName || elsewhere) && Equal(a.Keys, b.Keys)
 }
 
-// join adds the origin of a duplicate. The server is enabled if any of them is.
+// A server is enabled if any duplicate is.
 func join(s *Server, other Server) {
 	for _, from := range other.Clients {
 		if !slices.Contains(s.Clients, from) {
@@ -74,7 +73,7 @@ func join(s *Server, other Server) {
 	}
 }
 
-// policyKeys lists keys that don't identify a server.
+// These don't identify a server.
 var policyKeys = []string{"disabled", "timeout", "call_timeout", "startup_timeout"}
 
 // Equal reports whether two entries run the same server in the same way.

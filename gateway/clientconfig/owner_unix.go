@@ -14,7 +14,6 @@ func isForeign(info fs.FileInfo) bool {
 	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }
 
-// isOwned reports whether a file belongs to this user.
 func isOwned(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(stat.Uid) == os.Geteuid()

@@ -85,8 +85,8 @@ func (c *Client) Read(m Machine) []FileServers {
 	return list
 }
 
-// ReadFile reads a file that the user names, of any client. It also accepts bare entries
-// of servers, with or without outer braces, as in documentation.
+// ReadFile reads a file of any client. It also accepts bare entries of servers, with or
+// without outer braces, as in documentation.
 func ReadFile(m Machine, path string) FileServers {
 	c, d := guess(&m, path)
 	if c != nil { // known clients' files have sections
@@ -95,8 +95,7 @@ func ReadFile(m Machine, path string) FileServers {
 	return readNamed(&m, place{path: path, dialect: d})
 }
 
-// guess returns the client and dialect of a file by its path, or the dialect by its
-// content.
+// guess uses the path, then the content.
 func guess(m *Machine, path string) (*Client, *dialect) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -133,7 +132,6 @@ func guess(m *Machine, path string) (*Client, *dialect) {
 	return nil, byContent(kind, doc)
 }
 
-// byContent returns the dialect that matches the sections of a file.
 func byContent(kind format, doc map[string]any) *dialect {
 	inner, _ := doc["mcp"].(map[string]any)
 	servers, _ := inner["servers"].(map[string]any)
@@ -169,7 +167,7 @@ func byContent(kind format, doc map[string]any) *dialect {
 	return &d
 }
 
-// ofOpencode reports whether entries have opencode's form instead of VS Code's.
+// VS Code has another form there.
 func ofOpencode(doc, servers map[string]any) bool {
 	schema, _ := doc["$schema"].(string)
 	for _, v := range servers {
@@ -182,7 +180,6 @@ func ofOpencode(doc, servers map[string]any) bool {
 	return strings.Contains(schema, "opencode")
 }
 
-// sectionWithin returns the path to a nested section of servers, or nil.
 func sectionWithin(doc map[string]any, depth int) []string {
 	for _, key := range slices.Sorted(maps.Keys(doc)) {
 		switch inner := doc[key].(type) {
@@ -214,13 +211,12 @@ func distinct(path string) string {
 	return tail
 }
 
-// reading is the state of reading one file.
 type reading struct {
 	machine *Machine
 	client  *Client
 	dialect *dialect
-	dir     string            // the file's directory
-	inputs  map[string]string // default values of VS Code's inputs
+	dir     string            // of the file
+	inputs  map[string]string // defaults of VS Code's inputs
 
 	server     *Server
 	perProject bool
@@ -232,7 +228,7 @@ func readNamed(m *Machine, p place) FileServers {
 	return readBy(m, nil, p, decodeNamed, func(doc map[string]any) []item { return entriesAlone(doc, p) })
 }
 
-// readBy reads a file. without finds entries in a file without a section for servers.
+// without finds entries in a file without a section for servers.
 func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[string]any, error), without func(map[string]any) []item) FileServers {
 	f := FileServers{Client: c, File: p.path}
 	text, err := readFile(p.path)
@@ -290,12 +286,11 @@ type item struct {
 
 const maxServers = 1000
 
-// forms returns a dialect and its alternatives, newest first.
+// Newest first.
 func (d *dialect) forms() []*dialect { return append(slices.Clone(d.also), d) }
 
-// formOf returns the form that a file uses. It prefers the one with Goblin's entry, then
-// the newest with entries, then one with an empty section. The default is the dialect
-// itself.
+// formOf prefers the form with Goblin's entry, then the newest with entries, then one
+// with an empty section. The default is the dialect itself.
 func (d *dialect) formOf(doc map[string]any) *dialect {
 	var filled, there *dialect
 	for _, form := range d.forms() {
@@ -314,8 +309,7 @@ func (d *dialect) formOf(doc map[string]any) *dialect {
 	return cmp.Or(filled, there, d)
 }
 
-// entries returns the servers in all forms. none reports that the file has no section for
-// them.
+// none reports that the file has no section for servers.
 func (d *dialect) entries(doc map[string]any) (list []item, none bool, err error) {
 	none = true
 	for _, form := range d.forms() {
@@ -332,7 +326,7 @@ func (d *dialect) entries(doc map[string]any) (list []item, none bool, err error
 	return list, none, nil
 }
 
-// at returns the servers in one form. none reports that the section is missing.
+// none reports that the section is missing.
 func (d *dialect) at(doc map[string]any) (list []item, none bool, err error) {
 	var at any = doc
 	for i, key := range d.section {
@@ -383,8 +377,7 @@ func (d *dialect) isSection(name string, value any) bool {
 	})
 }
 
-// isEntry reports whether a value is a server's entry. A mapping under these keys is a
-// server named command, type or url.
+// A mapping under these keys is a server named command, type or url.
 func isEntry(value any) bool {
 	entry, _ := value.(map[string]any)
 	for _, key := range []string{"command", "type", "url"} {
@@ -397,8 +390,7 @@ func isEntry(value any) bool {
 	return false
 }
 
-// entriesAlone returns the entries of a file without other content. The file may be a
-// single entry.
+// The file may be a single entry.
 func entriesAlone(doc map[string]any, p place) []item {
 	if reaches(doc) {
 		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))
@@ -433,7 +425,6 @@ func reaches(value any) bool {
 	return false
 }
 
-// defaults returns the default values of VS Code's inputs.
 func defaults(doc map[string]any) map[string]string {
 	of := map[string]string{}
 	sets := []any{doc["inputs"]}
@@ -453,7 +444,7 @@ func defaults(doc map[string]any) map[string]string {
 	return of
 }
 
-// disabledNames returns a function that reports whether Gemini CLI excludes a server.
+// It is Gemini CLI that excludes servers.
 func disabledNames(doc map[string]any) func(name string) bool {
 	inner, _ := doc["mcp"].(map[string]any)
 	excluded := append(texts(inner["excluded"]), texts(doc["excludeMCPServers"])...)
@@ -480,7 +471,6 @@ func (r *reading) note(format string, args ...any) {
 	}
 }
 
-// noteLoss records that a part of an entry is dropped.
 func (r *reading) noteLoss(format string, args ...any) {
 	r.note(format, args...)
 	r.server.Partial = true

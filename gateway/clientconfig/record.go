@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/state"
 )
 
-// maxRecord is the maximum size of a record, in bytes: two client files in base64.
+// In bytes: two client files in base64.
 const maxRecord = 4 * maxFile
 
 // record undoes a change. It contains the old and the new bytes of the changed range.
@@ -44,12 +44,11 @@ type takenEntry struct {
 	Section []string       `json:"section,omitempty"`
 }
 
-// isOf reports whether the entry belonged to a form's section. Older records don't say.
+// Older records have no section.
 func (t takenEntry) isOf(d *dialect) bool {
 	return len(t.Section) == 0 || slices.Equal(t.Section, d.section)
 }
 
-// replaces reports whether both entries have the same place.
 func (t takenEntry) replaces(o takenEntry) bool {
 	return t.Name == o.Name && (len(o.Section) == 0 || slices.Equal(t.Section, o.Section))
 }
@@ -70,8 +69,7 @@ func (r *record) isOf(d *dialect, before, after []byte) bool {
 	return reflect.DeepEqual(form.tidy(was), form.tidy(is))
 }
 
-// writeRecord saves the undo information of the change. undo restores the previous
-// record.
+// undo restores the previous record.
 func (ch *Change) writeRecord() (undo func() error, err error) {
 	undo = func() error { return nil }
 	path := recordPath(ch.state, ch.file.RealPath())
@@ -146,7 +144,6 @@ func readRecord(folder, real string, text []byte) *record {
 	return &r
 }
 
-// onlyOwnEntry returns a copy of a record without Was and Prior, or nil.
 func (r *record) onlyOwnEntry() *record {
 	if r == nil {
 		return nil
@@ -161,7 +158,6 @@ func digest(text []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// difference returns the record that undoes a change of one range.
 func difference(before, after []byte) *record {
 	at := 0
 	for at < len(before) && at < len(after) && before[at] == after[at] {
@@ -177,7 +173,7 @@ func difference(before, after []byte) *record {
 	}
 }
 
-// undo returns the text before the change if text is the result of the change.
+// undo returns the text before the change if text is its result.
 func (r *record) undo(text []byte) (before []byte, ok bool) {
 	if r.Sum != digest(text) || r.At < 0 || r.At > len(text) {
 		return nil, false

@@ -50,7 +50,6 @@ type split struct {
 	found  []Secret
 }
 
-// refer records a secret and returns a reference to it.
 func (x *split) refer(what, value string) string {
 	value = strings.ReplaceAll(value, "$${", "${")
 	wanted := x.server + "." + what
@@ -65,7 +64,6 @@ func (x *split) refer(what, value string) string {
 	return "${keyring:" + called + "}"
 }
 
-// named returns values with the secret-looking ones replaced.
 func (x *split) named(values map[string]string, replace func(key, value string) string) map[string]string {
 	out := maps.Clone(values)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -76,7 +74,7 @@ func (x *split) named(values map[string]string, replace func(key, value string) 
 	return out
 }
 
-// header replaces a header's value but keeps its scheme, as in "Bearer TOKEN".
+// header keeps the scheme, as in "Bearer TOKEN".
 func (x *split) header(key, value string) string {
 	if scheme, token, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
 		return scheme + " " + x.refer(key, strings.TrimSpace(token))
@@ -105,13 +103,11 @@ func (x *split) within(args []string) []string {
 	return args
 }
 
-// minDistinct is the length from which a text does not occur in another one by chance, in
-// bytes.
+// In bytes. A shorter text may occur in another one by chance.
 const minDistinct = 6
 
 // written returns the position and form of a secret in an argument, including URL
-// encodings. raw is "" if it does not occur, or if it is so short that the match may be
-// chance.
+// encodings. raw is "" if there is none or the match may be chance.
 func written(arg, secret string) (at int, raw string) {
 	if at = strings.Index(arg, secret); at >= 0 && len(secret) >= minDistinct {
 		return at, secret
@@ -164,13 +160,11 @@ func WithSecrets(entry map[string]any, get func(name string) (string, error)) ma
 
 var keyringReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
 
-// labelled matches the label before a value: a flag, a variable, a header or a query
-// parameter.
+// A flag, a variable, a header or a query parameter.
 var labelled = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(?:=|:\s+(?:[A-Za-z]+ )?)$`)
 })
 
-// argName returns a name for the secret at an offset in an argument.
 func argName(args []string, i, at int) string {
 	if label := labelled().FindStringSubmatch(args[i][:at]); label != nil {
 		return label[1]
@@ -183,13 +177,12 @@ func argName(args []string, i, at int) string {
 	return fmt.Sprintf("arg%d", i+1)
 }
 
-// refers reports whether a text contains a variable or a reference.
 func refers(text string) bool {
 	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
 }
 
-// subject matches arguments that name a package, a file, an address or a command. It
-// excludes "=", which ends base64 values.
+// A package, a file, an address or a command. "=" is excluded since base64 values end
+// with it.
 var subject = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s[:cntrl:]=-][^\s[:cntrl:]=]*$`) })
 
 // Summary describes a server in a few words without secrets: its program and first

@@ -71,8 +71,7 @@ func (r *reading) entries(f *FileServers, list []item, off func(name string) boo
 	}
 }
 
-// read converts an entry to keys of Goblin's config. A non-empty why is the reason to
-// skip it.
+// A non-empty why is the reason to skip the entry.
 func (r *reading) read(written entryKeys) (why string) {
 	if written["source"] == "extension" || written["settings"] != nil && !reaches(map[string]any(written)) {
 		return "is part of an editor extension"
@@ -119,7 +118,7 @@ func (r *reading) read(written entryKeys) (why string) {
 	return ""
 }
 
-// understood lists the keys of a translated entry that are imported or have no effect.
+// Keys of a translated entry that are imported or have no effect.
 var understood = []string{
 	"command", "args", "env", "cwd", "url", "type", "headers", "disabled", "timeout", "settings", "tags",
 	"env_keys", "env_vars", "envFile", "sandbox", "sandboxEnabled", "oauth", "auth", "scopes", "authProviderType", "headersHelper",
@@ -129,7 +128,6 @@ var understood = []string{
 	"always_allow", "auto_approve", "default_tools_approval_mode", "required", "schema", "faviconUrl",
 }
 
-// unknown notes the keys that Goblin does not support.
 func (r *reading) unknown(e entryKeys) {
 	for _, key := range slices.Sorted(maps.Keys(e)) {
 		if !slices.Contains(understood, key) && !config.IsIgnorableKey(key) {
@@ -138,7 +136,6 @@ func (r *reading) unknown(e entryKeys) {
 	}
 }
 
-// programIsThere reports whether an entry's command is a file or a program in PATH.
 func (r *reading) programIsThere(command string) bool {
 	command = os.Expand(r.text(command), func(name string) string {
 		name, fallback, _ := strings.Cut(name, ":-")
@@ -150,7 +147,6 @@ func (r *reading) programIsThere(command string) bool {
 	return config.ProgramExists(command, r.dir)
 }
 
-// commandLine returns the command and arguments of an entry.
 func (e entryKeys) commandLine() (command string, args []string, problem string) {
 	list := func(v any) []string {
 		all, ok := v.([]any)
@@ -226,7 +222,6 @@ func relative(path string) bool {
 	return path != "" && !strings.ContainsAny(path[:1], `/\~$`) && (len(path) < 2 || path[1] != ':')
 }
 
-// isDotPath reports whether a path starts with "." or "..".
 func isDotPath(path string) bool {
 	first, _, _ := strings.Cut(strings.ReplaceAll(path, `\`, "/"), "/")
 	return first == "." || first == ".."
@@ -252,7 +247,7 @@ func FindRelativePath(entry map[string]any) string {
 	return ""
 }
 
-// inherited returns the variables that Codex passes on.
+// Codex passes these variables on.
 func inherited(v any) (names []string) {
 	list, _ := v.([]any)
 	for _, v := range list {
@@ -268,7 +263,7 @@ func inherited(v any) (names []string) {
 	return names
 }
 
-// envFile adds the variables of a file that the client reads when it starts the server.
+// The client reads the file when it starts the server.
 func (r *reading) envFile(file string, env map[string]string) {
 	if file == "" {
 		return
@@ -340,7 +335,7 @@ func (r *reading) remote(e, written entryKeys, address, kind string) {
 	r.oauth(e)
 }
 
-// inserted replaces a variable in a text by a value. Escaped variables stay.
+// Escaped variables stay.
 func inserted(text, name, value string) string {
 	parts := strings.Split(text, "$${")
 	for i := range parts {
@@ -349,8 +344,7 @@ func inserted(text, name, value string) string {
 	return strings.Join(parts, "$${")
 }
 
-// expanding enables variables in a remote entry of goose, which expands them in headers
-// only, until end is called.
+// goose expands variables in headers only. expanding enables them until end is called.
 func (r *reading) expanding(e entryKeys) (end func()) {
 	inner := *r.dialect
 	inner.expands = braces | dollar
@@ -391,7 +385,6 @@ func (r *reading) oauth(e entryKeys) {
 	}
 }
 
-// all converts several texts, see [reading.text].
 func (r *reading) all(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -402,7 +395,6 @@ func (r *reading) all(texts []string) []string {
 
 var globs = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// tools imports the lists of allowed and denied tools.
 func (r *reading) tools(e entryKeys) {
 	plain := func(names []string) []string {
 		out := make([]string, len(names))
@@ -454,7 +446,6 @@ func (r *reading) times(e entryKeys) {
 	set("tool_timeout_sec", time.Second, "call_timeout")
 }
 
-// pairs returns a mapping of texts.
 func (r *reading) pairs(e entryKeys, key string) map[string]string {
 	doc, ok := e[key].(map[string]any)
 	if !ok && e[key] != nil {
@@ -471,7 +462,6 @@ func (r *reading) pairs(e entryKeys, key string) map[string]string {
 	return out
 }
 
-// first returns the first non-empty text under the names.
 func (e entryKeys) first(names ...string) string {
 	for _, name := range names {
 		if s, ok := e[name].(string); ok && s != "" {
@@ -481,7 +471,6 @@ func (e entryKeys) first(names ...string) string {
 	return ""
 }
 
-// scalar returns a scalar as text.
 func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -502,7 +491,6 @@ func number(v any) (float64, bool) {
 
 func (e entryKeys) address() string { return e.first("url", "serverUrl", "httpUrl", "uri") }
 
-// ownURL reports whether Goblin may serve at a URL on this machine.
 func ownURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -512,7 +500,7 @@ func ownURL(address string) bool {
 	return (u.Hostname() == "localhost" || ip.IsLoopback()) && strings.HasPrefix(path.Clean(u.Path), "/mcp")
 }
 
-// mistake checks an entry as Goblin's config would and returns the first problem, or "".
+// mistake returns the first problem that Goblin's config would report, or "".
 func mistake(entry map[string]any) string {
 	text, err := yaml.Marshal(map[string]any{"servers": map[string]any{"entry": entry}})
 	if err != nil {

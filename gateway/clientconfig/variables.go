@@ -21,7 +21,7 @@ var (
 	inCurly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\{(env|file):([^{}]+)\}`) })
 )
 
-// maxReference is the maximum length of a reference in a client's text, in bytes.
+// In bytes.
 const maxReference = 4096
 
 // text converts a client's text to Goblin's syntax. The client's variables become ${X}.
@@ -53,7 +53,6 @@ func (r *reading) text(s string) string {
 	return out.String()
 }
 
-// escaped returns a text in which Goblin expands nothing.
 func escaped(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
 // variable resolves the variable at the start of a text and returns its length there.
@@ -92,8 +91,7 @@ func (r *reading) variable(s string) (value string, used int) {
 	return s[:1], 1
 }
 
-// environment returns a reference to an environment variable. ok is false if Goblin
-// cannot reference the name.
+// ok is false if Goblin cannot reference the name.
 func (r *reading) environment(name string) (value string, ok bool) {
 	if !variable().MatchString(name) || name == "project" { // ${project} is a folder
 		r.noteLoss("has a variable that Goblin cannot reference; it is ignored")
@@ -135,7 +133,6 @@ func (r *reading) named(body string) (value string, ok bool) {
 	return "", false
 }
 
-// place returns the value of a variable for a place on this system, or "".
 func (m *Machine) place(name string) string {
 	switch {
 	case name == "userHome":
@@ -164,8 +161,7 @@ func (r *reading) plain(kind, body string) {
 	}
 }
 
-// withDefault returns a reference to an environment variable with a default. ok is false
-// if the default cannot be part of a reference.
+// ok is false if the default cannot be part of a reference.
 func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	value = "${" + name + ":-" + fallback + "}"
 	if config.ClosingBrace(value) != len(value)-1 {
@@ -175,8 +171,7 @@ func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	return value, true
 }
 
-// file returns a reference to a file. ok is false if its path cannot be part of a
-// reference.
+// ok is false if the path cannot be part of a reference.
 func (r *reading) file(name string) (value string, ok bool) {
 	dir := strings.ReplaceAll(r.dir, `\`, "/")
 	at := path.Join(dir, name)
@@ -194,7 +189,6 @@ func (r *reading) file(name string) (value string, ok bool) {
 	return "${file:" + at + "}", true
 }
 
-// input returns the variable that replaces an input of VS Code.
 func (r *reading) input(id string) string {
 	name := strings.Map(func(c rune) rune {
 		switch {
@@ -217,7 +211,7 @@ func (r *reading) input(id string) string {
 	return "${" + name + "}"
 }
 
-// writable returns an error if the client would expand a part of Goblin's command line.
+// The client must not expand a part of Goblin's command line.
 func (c *Client) writable(d *dialect, words ...string) error {
 	for _, word := range words {
 		at := -1

@@ -60,7 +60,6 @@ func urlComplaint(s string) string {
 	return portComplaint(u.Port())
 }
 
-// embeddingsComplaint accepts the URL of an API, or "".
 func embeddingsComplaint(s string) string {
 	if s == "" {
 		return ""
@@ -71,7 +70,7 @@ func embeddingsComplaint(s string) string {
 	return urlComplaint(s)
 }
 
-// registryComplaint accepts a URL to which paths can be appended.
+// Paths are appended to it.
 func registryComplaint(s string) string {
 	if strings.Contains(s, "?") {
 		return `must not have a "?" part`
@@ -140,8 +139,8 @@ func listenComplaint(s string) string {
 	return portComplaint(port)
 }
 
-// isLoopback reports whether a listen address is reachable from this machine only. Of all
-// names, only localhost counts, since others may resolve to any address.
+// isLoopback reports whether a listen address is reachable from this machine only. Names
+// other than localhost may resolve to any address.
 func isLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -165,8 +164,7 @@ func CheckListen(listen, token string) error {
 
 const needsToken = `can be reached from other machines, so gateway.auth_token is required; set it or listen on 127.0.0.1`
 
-// transportHeaders lists headers that the transport sets itself. Files of other clients
-// often contain some.
+// The transport sets these itself. Files of other clients often contain some.
 var transportHeaders = []string{
 	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id",
 	"Mcp-Protocol-Version", "Mcp-Session-Id", "Transfer-Encoding",

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// clientFiles lists the path suffixes of MCP clients' files that can serve as a config.
+// Path suffixes of MCP clients' files that can serve as a config.
 var clientFiles = []string{
 	"/claude_desktop_config.json", "/.claude.json", "/.mcp.json", "/.cursor/mcp.json",
 	"/code/user/mcp.json", "/code - insiders/user/mcp.json", "/vscodium/user/mcp.json", "/.vscode/mcp.json", "/windsurf/mcp_config.json", "/.gemini/settings.json",
@@ -16,8 +16,7 @@ var clientFiles = []string{
 	"/settings/mcp_settings.json", "/.kilocode/mcp.json",
 }
 
-// fileKindClient is the path suffix of Windsurf's file. Windsurf resolves ${file:PATH}
-// itself.
+// Windsurf resolves ${file:PATH} itself.
 const fileKindClient = "/windsurf/mcp_config.json"
 
 // plainInClient reports whether the client that owns the file at path treats ${kind:…} as

@@ -9,19 +9,17 @@ import (
 // may contain spaces, and its backslashes escape nothing.
 var windowsProgram = pattern(`(?i)^(?:[a-z]:[\\/]|\\\\)[^"]*?\.(?:exe|cmd|bat|com|ps1)(?:\s|$)`)
 
-// windowsPath matches the start of an absolute Windows path.
 var windowsPath = pattern(`^(?:[A-Za-z]:[\\/]|\\\\)`)
 
-// assignment matches a variable that a shell would set for one command.
 var assignment = pattern(`^([A-Za-z_][A-Za-z0-9_]*)=`)
 
 type commandLine struct {
 	env   [][2]string
-	words []string // the command and its arguments; may be empty
+	words []string // may be empty
 }
 
-// parseCommandLine splits a line by the quoting rules of a POSIX shell. problem
-// is the reason if that is impossible, or "".
+// parseCommandLine splits a line by the quoting rules of a POSIX shell. problem is the
+// reason if that is impossible.
 func parseCommandLine(line string) (parsed commandLine, problem string) {
 	line = strings.TrimSpace(line)
 	if windowsPath().MatchString(line) {
@@ -45,12 +43,12 @@ func parseCommandLine(line string) (parsed commandLine, problem string) {
 	return parsed, ""
 }
 
-// operators lists words that only a shell understands.
+// Words that only a shell understands.
 var operators = []string{"|", "||", "&", "&&", ";", "<", "<<", ">", ">>", "2>", "2>&1", "&>"}
 
 const needsShell = `has a command line that needs a shell; write command: sh and args: ["-c", "…"]`
 
-// splitWords splits a text at unquoted spaces. A variable in braces stays whole.
+// splitWords keeps a variable in braces whole.
 func splitWords(line string) (words []string, problem string) {
 	var word strings.Builder
 	inWord, quoted := false, false
@@ -110,8 +108,7 @@ func splitWords(line string) (words []string, problem string) {
 
 const openQuote = `has a command line with an unclosed quote`
 
-// doubleQuoted writes the text up to the closing quote and returns the index of that
-// quote, or -1.
+// doubleQuoted writes the text up to the closing quote and returns its index, or -1.
 func doubleQuoted(text string, word *strings.Builder) int {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

@@ -29,8 +29,8 @@ import (
 // Type is the transport of a server.
 type Type string
 
-// The transports of servers. An HTTP server that refuses Streamable HTTP may be tried as
-// SSE unless Server.TypeSet is true.
+// An HTTP server that refuses Streamable HTTP may be tried as SSE unless Server.TypeSet
+// is true.
 const (
 	Stdio Type = "stdio" // a child process
 	HTTP  Type = "http"  // Streamable HTTP
@@ -51,9 +51,9 @@ const (
 // Era selects the protocol revisions that are used with a server.
 type Era string
 
-// AutoEra prefers the older era where a local server supports both; over HTTP it follows
-// the client. BothEras follows the client; over stdio it needs one process per era. An
-// empty Era means AutoEra.
+// AutoEra, the default for "", prefers the older era where a local server supports both;
+// over HTTP it follows the client. BothEras follows the client; over stdio it needs one
+// process per era.
 const (
 	AutoEra   Era = "auto"
 	LegacyEra Era = "legacy" // up to 2025-11-25
@@ -64,9 +64,9 @@ const (
 // Start selects when a server starts.
 type Start string
 
-// EagerStart starts a server together with Goblin. AutoStart and LazyStart start a server
-// with cached lists on first use. With LazyStart, a server that has listed stops again if
-// it is not used.
+// EagerStart starts a server together with Goblin. The others start a server with cached
+// lists on first use. With LazyStart, a server that has listed stops again if it is not
+// used.
 const (
 	AutoStart  Start = "auto"
 	EagerStart Start = "eager"
@@ -80,7 +80,7 @@ const Never time.Duration = -1
 type RootsFrom string
 
 // ConfigRoots means gateway.roots, and during a call the roots of the calling client.
-// ClientRoots means the roots of the connection's clients. NoRoots means none.
+// ClientRoots means the roots of the connection's clients.
 const (
 	ConfigRoots RootsFrom = "config"
 	ClientRoots RootsFrom = "client"
@@ -134,8 +134,7 @@ type Server struct {
 	Env        map[string]string
 	Cwd        string // absolute, or "" for Goblin's own
 	InheritEnv InheritEnv
-	// FileEnv contains the variables of env_file that InheritEnv selects.
-	FileEnv map[string]string
+	FileEnv    map[string]string
 
 	URL     string // http or https
 	Headers map[string]string
@@ -171,11 +170,10 @@ type Server struct {
 	// base set.
 	Variables map[string]string
 
-	// late contains the texts that Resolve needs if the server has references.
 	late *lateServer
 
-	// Problem is the reason, with its place, why the server cannot start, in one line. An
-	// example is an unset variable. The affected fields are empty.
+	// Problem is the reason why the server cannot start, such as an unset variable, with
+	// its place, in one line. The affected fields are empty.
 	Problem string
 	// Problems contains the parts of Problem, each with its own fix.
 	Problems []string
@@ -194,8 +192,8 @@ type OAuth struct {
 	Account           string // servers with the same account share a login
 }
 
-// InheritEnv selects the variables of Goblin's environment that a child gets in addition
-// to the base set.
+// InheritEnv selects variables of Goblin's environment for a child, in addition to the
+// base set.
 type InheritEnv struct {
 	All   bool
 	Names []string
@@ -225,9 +223,9 @@ type Gateway struct {
 	AllowedOrigins []string
 	AllowedHosts   []string // without ports and final dots
 	Namespace      Namespace
-	MaxName        int           // bytes of a listed tool name
-	PageSize       int           // entries
-	StartupWait    time.Duration // 0: never wait
+	MaxName        int // bytes of a listed tool name
+	PageSize       int // entries
+	StartupWait    time.Duration
 	HandshakeWait  time.Duration // of initialize and server/discover; 0: never wait
 	ListChanged    ListChanged
 	MetaTools      MetaTools
@@ -241,30 +239,30 @@ type Gateway struct {
 	Limits         Limits
 }
 
-// ListChanged selects the kinds of list_changed notifications that Goblin honors.
+// ListChanged selects the list_changed notifications that Goblin honors.
 type ListChanged struct{ Tools, Prompts, Resources bool }
 
-// Root is a root that is offered to servers when no client can be asked.
+// Root is a root for servers when no client can be asked.
 type Root struct{ URI, Name string }
 
 // Limits limits what one client or server can cost.
 type Limits struct {
-	Frame    int64 // bytes of one JSON-RPC message
+	Frame    int64 // of one JSON-RPC message
 	InFlight int   // requests per server connection
 	Unsent   int64 // unsent bytes per client before its requests wait
 	Sessions int   // concurrent, for the socket and HTTP separately
 	Projects int   // processes of servers with isolation: project
-	Pages    int   // pages of one list
-	Entries  int   // entries of one list
+	Pages    int   // of one list
+	Entries  int   // of one list
 	Depth    int   // nesting of arrays and objects in one message
 }
 
 // Lua limits one run of a Lua program.
 type Lua struct {
 	Timeout time.Duration
-	Memory  int64 // bytes
-	Calls   int   // of tools, prompts and resources
-	Output  int64 // bytes
+	Memory  int64
+	Calls   int // of tools, prompts and resources
+	Output  int64
 }
 
 // Search configures tool search.
@@ -314,8 +312,8 @@ func (s *Server) Equal(o *Server) bool {
 	return reflect.DeepEqual(s.normal(), o.normal())
 }
 
-// normal returns a copy for Equal. Empty collections become nil, and a problem loses its
-// line, which depends on the text above it.
+// normal returns a copy for Equal, in which a problem has no line, since that depends on
+// the text above.
 func (s *Server) normal() Server {
 	v := *s
 	for _, list := range []*[]string{
@@ -343,8 +341,8 @@ func (s *Server) normal() Server {
 	return v
 }
 
-// baseEnv lists the variables that every child gets: enough for programs, home and
-// locale, without the secrets of a typical shell.
+// Every child gets these: enough for programs, home and locale, without the secrets of a
+// typical shell.
 var baseEnv = baseEnvOf(runtime.GOOS)
 
 func baseEnvOf(system string) []string {

@@ -6,12 +6,10 @@ import (
 	"time"
 )
 
-// downloadTimeout is the default startup_timeout of commands that may first download the
-// server.
 const downloadTimeout = 2 * time.Minute
 
 // downloaders maps programs that may download what they run to the subcommands that do
-// so. Nil means every use.
+// so. nil means every use.
 var downloaders = map[string][]string{
 	"npx": nil, "pnpx": nil, "bunx": nil, "uvx": nil, "pipx": nil, "dnx": nil, "jbang": nil,
 	"docker": nil, "podman": nil, "nerdctl": nil,
@@ -26,13 +24,12 @@ var downloaders = map[string][]string{
 	"nix":    {"run", "shell", "develop"},
 }
 
-// wrappers lists programs that run the command in their arguments.
+// They run the command in their arguments.
 var wrappers = []string{"cmd", "env", "sudo", "wsl", "corepack", "nice", "nohup", "time", "stdbuf"}
 
-// shells lists programs that run the line after their option -c.
+// They run the line after their option -c.
 var shells = []string{"sh", "bash", "zsh", "dash", "ksh", "fish", "powershell", "pwsh"}
 
-// maxWrapped is the maximum number of wrappers and shells around a command.
 const maxWrapped = 4
 
 func downloads(command string, args []string) bool {
@@ -55,8 +52,8 @@ func downloads(command string, args []string) bool {
 	return false
 }
 
-// programName returns the name of a program in lower case, without its directory and
-// Windows extension.
+// programName returns the lower-case name of a program without its directory and Windows
+// extension.
 func programName(command string) string {
 	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
 	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
@@ -65,7 +62,7 @@ func programName(command string) string {
 	return name
 }
 
-// unwrapped returns the command after the options and variables of a wrapper.
+// unwrapped returns the command after a wrapper's options and variables.
 func unwrapped(words []string) []string {
 	for i, word := range words {
 		switch {

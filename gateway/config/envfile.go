@@ -22,8 +22,8 @@ const maxEnvFile = 1 << 20 // bytes
 // envFileLine finds the key in a text that cannot be parsed.
 var envFileLine = pattern(`(?m)^\s*"?env_file"?\s*:\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s#'"][^#\n,}]*))`)
 
-// readEnvFile adds the variables of the config's env_file to r's environment, before any
-// key that may need them. Mistakes in the key itself are reported when all keys are read.
+// readEnvFile adds the variables of the env_file to r's environment, before any key that
+// may need them. Mistakes in the key itself are reported when all keys are read.
 func (r *reader) readEnvFile(root *yaml.Node) {
 	n := envFileNode(root)
 	if n == nil {
@@ -63,7 +63,6 @@ func envFileNode(root *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// envFilePath returns the path in value, with variables of the environment expanded.
 func envFilePath(dir, value string, env func(string) (string, bool)) (file string, ok bool) {
 	e := expansion{env: env}
 	file = e.expand(value, 0)
@@ -79,8 +78,7 @@ func envFilePath(dir, value string, env func(string) (string, bool)) (file strin
 	return filepath.Clean(file), true
 }
 
-// withEnvFile returns env extended by the env_file of a config. It also works for configs
-// with mistakes and ignores an unreadable env_file.
+// withEnvFile also works for configs with mistakes and ignores an unreadable env_file.
 func withEnvFile(path string, src []byte, env func(string) (string, bool)) func(string) (string, bool) {
 	value := ""
 	if root, _, bad := parseNodes(path, src); bad == nil {
@@ -117,8 +115,7 @@ func lookup(env func(string) (string, bool), vars map[string]string) func(string
 	}
 }
 
-// loadEnvFile reads a file of variables. open reports whether other users can read the
-// file. An error continues "which".
+// open reports whether other users can read the file. An error continues "which".
 func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
 	info, err := os.Stat(file)
 	switch {

@@ -15,14 +15,14 @@ var variable = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expansion replaces ${NAME} and ${NAME:-default} in one value. The default applies to
 // unset and empty variables and may contain variables. $${ stands for a literal ${, and
-// any other $ for itself. All other ${…} are references, see references.go.
+// any other $ for itself. All other ${…} are references.
 type expansion struct {
 	env     func(string) (string, bool)
 	project bool                                                               // ${project} stays, see Server.InProject
 	used    bool                                                               // a variable occurred
 	other   []string                                                           // set variables outside of the base set
 	unset   []string                                                           // variables without value and default
-	refers  func(e *expansion, body string, depth int) (value string, ok bool) // resolves a reference; not ok if body is none
+	refers  func(e *expansion, body string, depth int) (value string, ok bool) // ok is false if body is no reference
 	plain   []string                                                           // reference kinds that are plain text here
 	late    []string                                                           // references, as shown to users
 	failed  [][2]string                                                        // unresolved references with reasons

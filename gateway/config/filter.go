@@ -45,8 +45,8 @@ func Glob(glob, s string) bool {
 	}
 }
 
-// globOne matches one character against the start of glob, which is not a *. rest is the
-// remaining glob. valid is false if a class or escape is incomplete.
+// rest is the glob after one character. valid is false if a class or escape is
+// incomplete.
 func globOne(glob string, r rune) (rest string, ok, valid bool) {
 	if glob == "" {
 		return "", false, true

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Entry returns a key and a text in the syntax of the server's file. YAML texts with "{"
-// are quoted, since it would end a plain text between braces.
+// Entry returns a key and a text in the syntax of the server's file.
 func (s *Server) Entry(name, text string) string {
 	if !s.JSON && !strings.Contains(text, "{") {
 		return s.entry(name, text)

@@ -8,16 +8,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A translation rewrites an entry in another client's format to Goblin's keys. It handles
-// the transport's keys: command, args, env, cwd, url, type, headers and disabled. Other
-// keys stay unchanged.
+// A translation rewrites an entry in another client's format to Goblin's keys for the
+// transport: command, args, env, cwd, url, type, headers and disabled. Other keys stay
+// unchanged.
 type translation struct {
 	n      *yaml.Node                                                 // the entry, a mapping
 	note   func(at *yaml.Node, lost bool, format string, args ...any) // lost: a part of the entry is dropped
 	exists func(command string) bool
-	split  func(at *yaml.Node) // reports a split command line
-	why    string              // reason for an unusable entry, or ""
-	whyAt  *yaml.Node          // position of the cause in the file
+	split  func(at *yaml.Node)
+	why    string // reason for an unusable entry, or ""
+	whyAt  *yaml.Node
 }
 
 // foreignKeys maps synonyms, in lower case without "-" and "_", to Goblin's keys.
@@ -32,12 +32,10 @@ var foreignKeys = map[string]string{
 	"enabled":       "disabled", "isactive": "disabled", "isenabled": "disabled", "active": "disabled", "isdisabled": "disabled",
 }
 
-// envelopes lists mappings in an entry that may contain its keys.
 var envelopes = []string{"transport", "connection", "server", "config", "stdio", "http", "sse"}
 
 var requestOptions = []string{"requestInit", "requestOptions", "eventSourceInit", "fetchOptions"}
 
-// isComment reports whether a key serves as a comment in clients' files.
 func isComment(key string) bool {
 	return key == "" || strings.HasPrefix(key, "//") || strings.HasPrefix(key, "#") || strings.HasPrefix(key, "$") ||
 		slices.Contains([]string{"_comment", "_comments", "_note", "comment"}, key)
@@ -70,8 +68,7 @@ func Translate(entry map[string]any, exists func(command string) bool) (out map[
 	return out, notes, t.why
 }
 
-// translated returns an entry with Goblin's keys. In Goblin's own files it only splits
-// command lines.
+// In Goblin's own files, translated only splits command lines.
 func (r *reader) translated(at keyPath, n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.MappingNode || r.resolve != nil { // translated when the file was read
 		return n
@@ -138,7 +135,6 @@ func (t *translation) remove(name string) {
 	}
 }
 
-// set replaces the value of a name or appends it.
 func (t *translation) set(at *yaml.Node, name string, value *yaml.Node) {
 	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: at.Line}
 	if i := t.find(name); i >= 0 {
@@ -155,7 +151,7 @@ func textNode(at *yaml.Node, s string) *yaml.Node {
 
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
 
-// isBlank reports whether clients write the value to mean "none".
+// Clients write such values to mean "none".
 func isBlank(n *yaml.Node) bool {
 	return isNull(n) || isText(n) && strings.TrimSpace(n.Value) == ""
 }
@@ -177,7 +173,6 @@ func (t *translation) dropAbsent() {
 	t.n.Content = kept
 }
 
-// withoutNulls returns a copy without the nulls in mappings and lists.
 func withoutNulls(n *yaml.Node, depth int) *yaml.Node {
 	if n.Kind == yaml.ScalarNode || depth > maxDepth {
 		return n
@@ -199,7 +194,7 @@ func withoutNulls(n *yaml.Node, depth int) *yaml.Node {
 	return &copied
 }
 
-// unwrap moves keys from inner mappings to the entry. Existing keys of the entry win.
+// Existing keys of the entry win over inner ones.
 func (t *translation) unwrap() {
 	for _, name := range envelopes {
 		key, inner := t.get(name)
@@ -254,7 +249,7 @@ func hasTransport(n *yaml.Node) bool {
 	return false
 }
 
-// merge adds the pairs of a mapping or a list to a name. Existing pairs win.
+// Existing pairs win.
 func (t *translation) merge(at *yaml.Node, name string, value *yaml.Node) {
 	_, there := t.get(name)
 	switch {
@@ -329,8 +324,7 @@ func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.No
 	}
 }
 
-// setDisabled translates the keys by which clients disable servers. One key that disables
-// is enough.
+// One of the clients' keys that disables is enough.
 func (t *translation) setDisabled(key, value *yaml.Node) {
 	on, ok := boolean(value)
 	if text := strings.ToLower(strings.TrimSpace(value.Value)); !ok && value.Kind == yaml.ScalarNode {
@@ -370,8 +364,6 @@ func (t *translation) pairs(name, sign string) {
 	t.set(key, name, all)
 }
 
-// onePair returns the name and the value of such a list's entry, or nil if it is
-// malformed.
 func onePair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	switch {
 	case item.Kind == yaml.MappingNode:
@@ -421,7 +413,6 @@ func writtenPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	return textNode(item, name), textNode(item, text)
 }
 
-// choose decides between command and url and adapts type.
 func (t *translation) choose() {
 	typeKey, word := t.get("type")
 	commandKey, command := t.get("command")
@@ -456,7 +447,7 @@ func (t *translation) choose() {
 	}
 }
 
-// splitCommand converts a list, a mapping or a whole line in command to command and args.
+// splitCommand also accepts a list and a mapping.
 func (t *translation) splitCommand() {
 	key, command := t.get("command")
 	switch {
@@ -482,8 +473,7 @@ func (t *translation) splitCommand() {
 	}
 }
 
-// splitLine splits a whole line in command into command and args, unless a program has
-// that name.
+// splitLine splits a whole line in command, unless a program has that name.
 func (t *translation) splitLine() {
 	key, command := t.get("command")
 	if command == nil || !isText(command) || !strings.ContainsAny(strings.TrimSpace(command.Value), " \t\n\"'") || t.exists(command.Value) {
@@ -515,8 +505,7 @@ func (t *translation) splitLine() {
 // maxPath is the length limit for program paths with spaces, in bytes.
 const maxPath = 1024
 
-// parse splits a command line. The longest existing path that contains spaces becomes the
-// command.
+// The longest existing path that contains spaces becomes the command.
 func (t *translation) parse(line string) (commandLine, string) {
 	line = strings.TrimSpace(line)
 	for at := len(line); at < maxPath && strings.ContainsRune(line, '/'); {

@@ -14,8 +14,8 @@ import (
 
 var jsonLine = pattern(`(?s)^line (\d+), column (\d+): (.*)$`)
 
-// EndComment returns a copy of a JSON text whose last line ends with a line break if it
-// has a comment. hujson requires that.
+// EndComment returns a copy of a JSON text in which a comment on the last line ends with
+// a line break, as hujson requires.
 func EndComment(text []byte) []byte {
 	last := text[bytes.LastIndexByte(text, '\n')+1:]
 	text = bytes.Clone(text)

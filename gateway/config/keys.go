@@ -64,7 +64,6 @@ func topKeys() []field[Config] {
 	}
 }
 
-// sections lists the keys of each section, for hints about misplaced keys.
 func sections() map[string][]string {
 	return map[string][]string{
 		"gateway": names(gatewayKeys()), "search": names(searchKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "tui": names(tuiKeys()),
@@ -133,8 +132,8 @@ func serverKeys() []field[Server] {
 	}, legacyServerKeys()...)
 }
 
-// ignoredKeys lists keys of other clients that don't affect how a server runs. Some
-// approve calls; Goblin never imports approvals.
+// Keys of other clients that don't affect how a server runs. Some approve calls; Goblin
+// never imports approvals.
 var ignoredKeys = []string{
 	"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
 	"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
@@ -145,8 +144,7 @@ var ignoredKeys = []string{
 // IsIgnorableKey reports whether another client's key does not affect how a server runs.
 func IsIgnorableKey(key string) bool { return isComment(key) || slices.Contains(ignoredKeys, key) }
 
-// legacyServerKeys returns the keys of other clients that change what a server may do,
-// and therefore cannot be ignored.
+// Keys of other clients that change what a server may do cannot be ignored.
 func legacyServerKeys() []field[Server] {
 	deny := func(s *Server) *[]string { return &s.Tools.Deny }
 	fields := []field[Server]{
@@ -189,7 +187,7 @@ func oauth() kind[OAuth] {
 	}
 }
 
-// checkIssuer reports a client secret that is not bound to an authorization server.
+// A client secret should be bound to an authorization server.
 func (r *reader) checkIssuer(s *Server, keys map[string]*yaml.Node) {
 	o := s.OAuth
 	if s.URL == "" || o.Issuer != "" || s.Authorized() {
@@ -248,7 +246,7 @@ func filterKeys() []field[Filter] {
 	}
 }
 
-// filterOrList reads a filter, or another client's list of allowed names.
+// Other clients use a list of allowed names as a filter.
 func filterOrList(k kind[Filter]) kind[Filter] {
 	return kind[Filter]{schema: k.schema, read: func(r *reader, at keyPath, n *yaml.Node, dst *Filter) {
 		if !r.lenient || n.Kind != yaml.SequenceNode {
@@ -376,8 +374,7 @@ func tuiKeys() []field[TUI] {
 }
 
 // DifferingSettings lists the settings that differ between two configs, such as
-// "gateway.listen" and "lua.timeout". It omits servers, profiles and settings that apply
-// immediately.
+// "gateway.listen". It omits servers, profiles and settings that apply immediately.
 func (c *Config) DifferingSettings(o *Config) []string {
 	found := differingKeys("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway)
 	found = append(found, differingKeys("search.", searchKeys(), &c.Search, &o.Search)...)
@@ -386,7 +383,7 @@ func (c *Config) DifferingSettings(o *Config) []string {
 	return append(found, differingKeys("tui.", tuiKeys(), &c.TUI, &o.TUI)...)
 }
 
-// liveSettings lists settings that apply as soon as they are edited.
+// They apply as soon as they are edited.
 var liveSettings = []string{"gateway.roots", "gateway.meta_tools", "gateway.meta_tools_above"}
 
 func differingKeys[T any](section string, table []field[T], a, b *T) (found []string) {

@@ -16,21 +16,20 @@ import (
 // object is a JSON object in a schema.
 type object = map[string]any
 
-// kind is a type of values, with its reader and its schema. read reports a wrong value
-// and leaves dst unchanged. schema gets the default.
+// kind reads a type of values and describes it. read reports a wrong value and leaves dst
+// unchanged. schema gets the default.
 type kind[V any] struct {
 	schema func(def V) object
 	read   func(r *reader, at keyPath, n *yaml.Node, dst *V)
 }
 
-// reference matches a variable, which the schema accepts instead of any text.
+// The schema accepts a variable instead of any text.
 const reference = `\$\{`
 
-// text reads a string that complain accepts. A complaint continues "<place> " and does
-// not contain the value.
+// A complaint continues "<place> " and does not contain the value.
 func text(complain func(string) string) kind[string] { return textual(complain, false) }
 
-// loose reads a text that may also be written as a number or a boolean.
+// loose also accepts numbers and booleans.
 func loose(complain func(string) string) kind[string] { return textual(complain, true) }
 
 func textual(complain func(string) string, loose bool) kind[string] {
@@ -59,8 +58,8 @@ func textual(complain func(string) string, loose bool) kind[string] {
 	}
 }
 
-// path reads a file name. "~/" stands for the home directory. A relative path starts at
-// the config's directory. With program, a bare name is left to the search path.
+// "~/" stands for the home directory, and a relative path starts at the config's
+// directory. With program, a bare name is left to the search path.
 func path(program bool) kind[string] {
 	complain := noNUL
 	if program {
@@ -155,10 +154,10 @@ const durationPattern = `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
 
 var durationSyntax = pattern(durationPattern)
 
-// duration reads a duration with units. It must be positive unless zero is true.
+// It must be positive unless zero is true.
 func duration(zero bool) kind[time.Duration] { return durationOr(zero, "") }
 
-// durationOr is like duration. or lists the alternatives, for complaints.
+// or lists the alternatives, for complaints.
 func durationOr(zero bool, or string) kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
@@ -222,7 +221,6 @@ func durationOrOff() kind[time.Duration] {
 	}
 }
 
-// isNumber reports whether a scalar is a number without a unit.
 func isNumber(n *yaml.Node) bool {
 	tag := n.ShortTag()
 	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
@@ -279,8 +277,7 @@ var (
 	sizeUnits  = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 )
 
-// maxSize is the maximum size in bytes. It is far above real memory and far below an
-// overflow.
+// Far above real memory and far below an overflow.
 const maxSize = 1 << 40
 
 func size(low int64) kind[int64] {
@@ -316,7 +313,7 @@ func size(low int64) kind[int64] {
 	}
 }
 
-// sizeOrOff reads a number of bytes, or off as -1.
+// off is -1.
 func sizeOrOff(low int64) kind[int64] {
 	some := size(low)
 	return kind[int64]{
@@ -355,7 +352,7 @@ func showSize(v int64) string {
 	return strconv.FormatInt(v, 10) + "B"
 }
 
-// option is a word of a choice. Aliases are accepted but not advertised.
+// Aliases are accepted but not advertised.
 type option[V any] struct {
 	word    string
 	value   V
@@ -407,7 +404,6 @@ func choice[V comparable](options ...option[V]) kind[V] {
 	}
 }
 
-// words reads one of a few words, which are the values themselves.
 func words[V ~string](values ...V) kind[V] {
 	options := make([]option[V], len(values))
 	for i, v := range values {
@@ -468,7 +464,6 @@ func dict[V any](value kind[V], keep func(r *reader, at keyPath, key *yaml.Node)
 	}
 }
 
-// section reads a mapping with the keys of a table.
 func section[T any](table func() []field[T]) kind[T] {
 	return kind[T]{
 		schema: func(def T) object { return tableSchema(table(), &def) },

@@ -12,7 +12,6 @@ import (
 //go:embed demo.yaml
 var demo []byte
 
-// demoProgram is the variable for this executable in demo.yaml.
 const demoProgram = "GOBLIN_EXECUTABLE"
 
 // Find returns the path of the config: the flag, then $GOBLIN_CONFIG, then an existing
@@ -37,7 +36,8 @@ func Find(flag string, getenv func(string) string) (string, error) {
 	return path, nil
 }
 
-// DefaultPath returns the path of the default config, or "" without a home directory.
+// DefaultPath returns goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config, or "" without
+// a home directory.
 func DefaultPath(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // the XDG specification says to ignore it then
@@ -50,8 +50,7 @@ func DefaultPath(getenv func(string) string) string {
 	return filepath.Join(dir, "goblin", "config.yaml")
 }
 
-// homeOf returns the user's home directory, or "" if it is unknown. On Windows, programs
-// that no shell started have only USERPROFILE.
+// On Windows, programs that no shell started have only USERPROFILE.
 func homeOf(env func(string) (string, bool)) string {
 	names := []string{"HOME"}
 	if runtime.GOOS == "windows" {
@@ -65,8 +64,8 @@ func homeOf(env func(string) (string, bool)) string {
 	return ""
 }
 
-// StateFolder returns Goblin's state directory: goblin in $XDG_STATE_HOME or
-// ~/.local/state. It returns "" without a home directory.
+// StateFolder returns goblin in $XDG_STATE_HOME or ~/.local/state, or "" without a home
+// directory.
 func StateFolder(getenv func(string) string) string {
 	dir := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -82,7 +81,7 @@ func StateFolder(getenv func(string) string) string {
 	return filepath.Join(dir, "goblin")
 }
 
-// reason returns an error without its path, which the message already names.
+// The message already names the path.
 func reason(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

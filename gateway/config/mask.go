@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// minSecret is the length of the shortest masked secret, in bytes. Masking shorter values
-// ("1", "true", "debug") would make texts unreadable.
+// In bytes. Masking shorter values ("1", "true", "debug") would make texts unreadable.
 const minSecret = 6
 
 const masked = "[hidden]"
@@ -114,7 +113,6 @@ func (m *Mask) Head(text []byte, n int) []byte {
 	if secrets == nil {
 		return head
 	}
-	// The bytes after the cut are needed to recognize a divided secret.
 	searched := text[:min(len(text), n+secrets.longest)]
 	start, end := find(secrets, searched, 0)
 	if start < 0 || start >= len(head) {

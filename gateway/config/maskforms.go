@@ -16,8 +16,7 @@ type escaping struct {
 	hidden string // ASCII characters as \uXXXX
 }
 
-// maxEscaped is the length of the longest secret that is escaped in all ways, in bytes. A
-// longer secret is a file, and the first ways suffice.
+// In bytes. A longer secret is a file, for which the first ways suffice.
 const maxEscaped = 4 << 10
 
 var escapings = sync.OnceValue(func() (all []escaping) {
@@ -33,7 +32,6 @@ var escapings = sync.OnceValue(func() (all []escaping) {
 	return all
 })
 
-// addForms adds all forms of a secret that a text may contain.
 func addForms(forms map[string]bool, secret string) {
 	forms[secret] = true
 	quoted := strconv.Quote(secret)
@@ -65,7 +63,7 @@ func addForms(forms map[string]bool, secret string) {
 	}
 }
 
-// unescaped reports whether no encoder escapes a character.
+// No encoder escapes these.
 func unescaped(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~'
 }

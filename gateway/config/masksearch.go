@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxWindow is the maximum width of a matcher's window, in bytes. Distances fit into a byte.
+// In bytes. Distances fit into a byte.
 const maxWindow = 128
 
 // matcher finds any of many patterns in a text. It is immutable. The algorithm is by Wu
@@ -22,11 +22,11 @@ type matcher struct {
 	patterns   map[string]bool
 	width      int                 // of the window, in bytes
 	longest    int                 // length of the longest pattern, in bytes
-	distance   [1 << 16]uint8      // of the next move, by the last two bytes in the window
+	distance   [1 << 16]uint8      // by the last two bytes in the window
 	candidates map[uint16][]string // by the last two bytes of their first width bytes, the longest first
 }
 
-// newMatcher returns a matcher of patterns, which have two bytes or more.
+// Patterns have two bytes or more.
 func newMatcher(patterns map[string]bool) *matcher {
 	m := &matcher{patterns: patterns, width: maxWindow, candidates: make(map[uint16][]string)}
 	for p := range patterns {
@@ -53,7 +53,7 @@ func newMatcher(patterns map[string]bool) *matcher {
 
 func twoBytes(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
-// find returns the position of the first pattern in text[from:], or -1 as start.
+// find returns the position of the first pattern in text[from:], start -1 for none.
 // Overlapping patterns count as one.
 func find[T ~string | ~[]byte](m *matcher, text T, from int) (start, end int) {
 	start = -1
@@ -75,7 +75,6 @@ func find[T ~string | ~[]byte](m *matcher, text T, from int) (start, end int) {
 	return start, end
 }
 
-// matchAt returns the length of the first candidate at the start of text, or 0.
 func matchAt[T ~string | ~[]byte](candidates []string, text T) int {
 	for _, c := range candidates {
 		if len(text) >= len(c) && string(text[:len(c)]) == c {

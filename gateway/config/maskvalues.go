@@ -16,7 +16,6 @@ var (
 	plainHost    = pattern(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
 )
 
-// configSecrets returns the secrets in a config, with duplicates.
 func configSecrets(cfg *Config) (all []string) {
 	if cfg.Gateway.lateToken == nil {
 		all = append(all, cfg.Gateway.AuthToken)
@@ -36,8 +35,6 @@ func configSecrets(cfg *Config) (all []string) {
 	return all
 }
 
-// variableSecrets returns the values of variables that have a secret-looking name or are
-// not ordinary.
 func variableSecrets(variables map[string]string) (all []string) {
 	for name, v := range variables {
 		if LooksSecret(name, v) || !ordinary(v) {
@@ -47,9 +44,8 @@ func variableSecrets(variables map[string]string) (all []string) {
 	return all
 }
 
-// envSecrets returns the secrets in a secret variable. Servers may print the parts of a
-// URL separately. A password equal to the user name is not masked, since that would hide
-// the name everywhere.
+// Servers may print the parts of a URL separately. A password equal to the user name is
+// not masked, since that would hide the name everywhere.
 func envSecrets(v string) []string {
 	whole, user, password := userOf(v)
 	if password == "" || password == user {
@@ -58,7 +54,6 @@ func envSecrets(v string) []string {
 	return []string{v, whole, password}
 }
 
-// serverSecrets returns the secrets in a server's definition, except its variables.
 func serverSecrets(s *Server) (all []string) {
 	for name, v := range s.Env {
 		if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
@@ -107,17 +102,15 @@ func ordinary(value string) bool {
 	return err == nil || plainHost().MatchString(value) || plainPath().MatchString(value)
 }
 
-// userOfURL matches the user and password of a URL that Go cannot parse.
+// It matches URLs that Go cannot parse.
 var userOfURL = pattern(`^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*|[^/?#:@]*:[^@]*)@`)
 
-// A part of a path or query looks random if it has at least minRandom bytes and minDigits
-// digits.
+// A part of a path or query with this many bytes and digits looks random.
 const (
 	minRandom = 20
 	minDigits = 4
 )
 
-// urlSecrets returns the query, its values, the user and the password of a URL.
 func urlSecrets(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil || text == "" {
@@ -130,8 +123,8 @@ func urlSecrets(text string) []string {
 	return append(secrets, userSecrets(text)...)
 }
 
-// userSecrets returns the user with the password of a URL, and the password, or the
-// user without one. Both are empty if the URL has no user.
+// userSecrets returns the user with the password of a URL, and the password, or the user
+// without one. Both are empty if the URL has no user.
 func userSecrets(text string) []string {
 	whole, user, password := userOf(text)
 	return []string{whole, cmp.Or(password, user)}
@@ -192,9 +185,8 @@ var (
 	// secretFlag is stricter than secretKey, because flags have arbitrary names
 	// (--author, --primary-key).
 	secretFlag = pattern(`(?i)(?:^|api|access|private|secret|auth|client|signing|encryption|service|account|license)[-_]?key$|token|secret|passw|passphrase|(?:^|[-_])(?:pass|pwd|pat|auth)$|authorization|credential|cookie|bearer|dsn$|connection[-_]?string`)
-	// token matches the formats of services' keys and tokens, in any position.
-	token = pattern(`^(?:sk|pk|rk)[-_](?:[a-zA-Z0-9]+[-_])*[A-Za-z0-9_-]{16,}$|^gh[pousr]_[A-Za-z0-9]{16,}$|^github_pat_\w{16,}$|^glpat-[\w-]{16,}$|^xox[abeprs]-[\w-]{10,}$|^AKIA[A-Z0-9]{12,}$|^AIza[\w-]{20,}$|^eyJ[\w-]+\.[\w-]+\.[\w-]*$|^hf_\w{16,}$|^npm_\w{16,}$`)
-	// assigned matches a flag, variable or header with its value.
+	// Formats of services' keys and tokens.
+	token    = pattern(`^(?:sk|pk|rk)[-_](?:[a-zA-Z0-9]+[-_])*[A-Za-z0-9_-]{16,}$|^gh[pousr]_[A-Za-z0-9]{16,}$|^github_pat_\w{16,}$|^glpat-[\w-]{16,}$|^xox[abeprs]-[\w-]{10,}$|^AKIA[A-Z0-9]{12,}$|^AIza[\w-]{20,}$|^eyJ[\w-]+\.[\w-]+\.[\w-]*$|^hf_\w{16,}$|^npm_\w{16,}$`)
 	assigned = pattern(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(.+)$`)
 )
 

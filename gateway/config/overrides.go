@@ -114,7 +114,6 @@ func textOverrideKeys(name field[definition.Override]) []field[definition.Overri
 	}
 }
 
-// optional reads a value that stays nil if it is missing.
 func optional[V any](k kind[V]) kind[*V] {
 	return kind[*V]{
 		schema: func(*V) object {
@@ -132,10 +131,9 @@ func optional[V any](k kind[V]) kind[*V] {
 	}
 }
 
-// onlyTexts is the kind whose overrides change only texts.
+// Their overrides change only texts.
 const onlyTexts = "resources"
 
-// unreadyOverride is an override that needs an unset variable.
 type unreadyOverride struct {
 	OverrideTarget
 	why string
@@ -145,8 +143,7 @@ func (r *reader) isUnready(of OverrideTarget) bool {
 	return slices.ContainsFunc(r.unreadyOverrides, func(u unreadyOverride) bool { return u.OverrideTarget == of })
 }
 
-// dropUnready hides entries whose overrides are not ready. A call without an argument
-// that the override fixes would do something else.
+// A call without an argument that the override fixes would do something else.
 func (r *reader) dropUnready(p *Profile) {
 	filters := map[string]*Filter{"tools": &p.Tools, "prompts": &p.Prompts}
 	for _, u := range r.unreadyOverrides {
@@ -163,10 +160,8 @@ func (r *reader) dropUnready(p *Profile) {
 	r.unreadyOverrides = nil
 }
 
-// literalGlob escapes a name to a glob that matches it alone.
 var literalGlob = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)
 
-// byOwnName reads a mapping of a server's own names to overrides.
 func byOwnName(of string, table func() []field[definition.Override]) kind[map[string]*definition.Override] {
 	return kind[map[string]*definition.Override]{
 		schema: func(map[string]*definition.Override) object {
@@ -198,7 +193,6 @@ func byOwnName(of string, table func() []field[definition.Override]) kind[map[st
 	}
 }
 
-// overridesOfServers reads a mapping of servers to overrides.
 func overridesOfServers() kind[map[string]*definition.Set] {
 	set := section(overrideKeys)
 	return kind[map[string]*definition.Set]{
@@ -220,7 +214,6 @@ func overridesOfServers() kind[map[string]*definition.Set] {
 	}
 }
 
-// overriddenBy is a server's name in the overrides of a profile.
 type overriddenBy struct {
 	profile string
 	key     *yaml.Node
@@ -259,7 +252,6 @@ func annotations() kind[[]definition.Member] {
 	}
 }
 
-// values reads arguments of any type, sorted by name.
 func values() kind[[]definition.Member] {
 	return kind[[]definition.Member]{
 		schema: func([]definition.Member) object { return object{"type": []string{"object", "null"}} },
@@ -278,7 +270,6 @@ func values() kind[[]definition.Member] {
 	}
 }
 
-// raw returns a value as JSON with expanded texts.
 func (r *reader) raw(at keyPath, n *yaml.Node) (raw []byte, ok bool) {
 	n = target(n)
 	switch n.Kind {
@@ -337,7 +328,8 @@ func (r *reader) raw(at keyPath, n *yaml.Node) (raw []byte, ok bool) {
 	return rawjson.Quote(s), ok
 }
 
-// checkOverrides reports overrides that have no effect or that give two entries one name.
+// checkOverrides reports overrides without effect and those that give two entries one
+// name.
 func (r *reader) checkOverrides(cfg *Config) {
 	for _, name := range r.overridden {
 		if cfg.variables == nil {
@@ -376,7 +368,7 @@ func (r *reader) checkOverrides(cfg *Config) {
 	}
 }
 
-// checkEqual reports entries to which overrides give one name, unless below already does.
+// checkEqual reports entries with one name, unless below already does.
 func (r *reader) checkEqual(at OverrideTarget, set, below *definition.Set) {
 	if set == nil {
 		return

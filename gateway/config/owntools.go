@@ -7,10 +7,10 @@ import (
 )
 
 // CallTool is the name of Goblin's own tool that calls others. Clients that list all
-// tools don't need it. It must therefore be named, or comes with [ExposeSearch].
+// tools don't need it, so it must be named or comes with [ExposeSearch].
 const CallTool = "call_tool"
 
-// searchTools lists the own tools that are required for finding and calling tools.
+// Required for finding and calling tools.
 var searchTools = []string{"search_tools", "describe_tool", CallTool}
 
 var toolNames = []string{
@@ -21,7 +21,7 @@ var toolNames = []string{
 	"catalog_skills", "search_skills", // only while servers have skills
 }
 
-// OwnTools returns the names of all of Goblin's own tools, enabled or not.
+// OwnTools returns the names of all of Goblin's own tools.
 func OwnTools() []string { return slices.Clone(toolNames) }
 
 // MetaTools selects Goblin's own tools.
@@ -47,8 +47,7 @@ const (
 	ExposeSearch Expose = "search"
 )
 
-// ProfileMetaTools returns the selection of own tools for a profile, or for clients
-// without one.
+// ProfileMetaTools returns the own tools for a profile, or for clients without one.
 func (c *Config) ProfileMetaTools(p *Profile) MetaTools {
 	m := p.MetaTools
 	if m.Unset {

@@ -55,7 +55,6 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 	return &cfg, nil
 }
 
-// checkTop reports mistakes that involve several keys.
 func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 	a, b := seen["servers"], seen["mcpServers"]
 	if a != nil && b != nil {
@@ -76,7 +75,6 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 	r.checkOverrides(cfg)
 }
 
-// readGateway reads the gateway's keys and reports mistakes that involve several of them.
 func readGateway(r *reader, at keyPath, n *yaml.Node, g *Gateway) {
 	seen := readTable(r, at, gatewayKeys(), n, g)
 	g.lateToken = r.lateToken
@@ -102,8 +100,8 @@ func readGateway(r *reader, at keyPath, n *yaml.Node, g *Gateway) {
 
 const flatIsNoURI = "flat lists resources by ids that are not URIs; clients that validate URIs, such as the Python SDK 1.x, reject the whole list"
 
-// readToken reads auth_token. It also records a mistake in it, so that the token is not
-// reported as missing too. An unset variable is a mistake only if Goblin listens.
+// readToken also records a mistake, so that the token is not reported as missing too. An
+// unset variable is a mistake only if Goblin listens.
 func readToken(r *reader, at keyPath, n *yaml.Node, dst *string) {
 	before := len(r.errs)
 	r.inToken = true
@@ -127,7 +125,7 @@ func readRoot(r *reader, at keyPath, n *yaml.Node, dst *Root) {
 	}
 }
 
-// parseNodes parses the text into a tree whose aliases are safe to follow.
+// Aliases in the tree are safe to follow.
 func parseNodes(name string, src []byte) (root *yaml.Node, lenient bool, bad *Errors) {
 	empty := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1}
 	isFile := IsJSON(name)
@@ -203,7 +201,7 @@ func parseYAML(name string, src []byte) (*yaml.Node, *Errors) {
 	return root, nil
 }
 
-// decode reads one document. It recovers from panics of the library on rare broken input.
+// The library panics on rare broken input.
 func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -220,7 +218,6 @@ var (
 	yamlLine      = pattern(`^line (\d+): `)
 )
 
-// syntaxError returns the library's error in clearer words, with the line of the mistake.
 func syntaxError(name string, src []byte, err error) *Errors {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -246,9 +243,8 @@ func syntaxError(name string, src []byte, err error) *Errors {
 	return lineError(name, line, "not valid YAML: %s", text)
 }
 
-// failingLine returns the line at which the parser fails. The parser's errors name the
-// first line of the enclosing block, or no line. It gets one byte at a time, so it fails
-// at the last byte it read.
+// The parser's errors name the first line of the enclosing block, or no line. It gets one
+// byte at a time, so it fails at the last byte it read.
 func failingLine(src []byte) int {
 	feed := byteReader{bytes.NewReader(src)}
 	dec := yaml.NewDecoder(feed)
@@ -283,7 +279,7 @@ func checkAliases(name string, root *yaml.Node) *Errors {
 	return a.follow(name, root, nil)
 }
 
-// follow walks a node and its aliases. alias is the outermost alias on the path, or nil.
+// alias is the outermost alias on the path, or nil.
 func (a *aliases) follow(name string, n, alias *yaml.Node) *Errors {
 	if n.Kind == yaml.AliasNode {
 		if a.open[n.Alias] {

@@ -13,8 +13,7 @@ import (
 	"goblin/gateway/state"
 )
 
-// variableNames matches the name after each "${", including names in defaults. A "$${" is
-// a literal.
+// It includes names in defaults. A "$${" is a literal.
 var variableNames = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // FileID returns the identity of a configuration file as a hexadecimal SHA-256. It covers
@@ -79,7 +78,7 @@ func digest(key []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// read reads a file, at most one byte more than a configuration may have.
+// read returns up to one byte more than a configuration may have.
 func read(path string) ([]byte, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
@@ -107,7 +106,7 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 	return src, info, nil
 }
 
-// isNullDevice reports whether a file is the null device. It counts as an empty config.
+// The null device counts as an empty config.
 func isNullDevice(info fs.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)
 	return err == nil && os.SameFile(info, null)

@@ -41,8 +41,8 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Texts returns the mistakes in an error of [Parse] without their positions, for a text
-// that is not in a file.
+// Texts returns the mistakes in an error of [Parse] without positions, for a text that is
+// not in a file.
 func Texts(err error) string {
 	mistakes, ok := errors.AsType[*Errors](err)
 	if !ok {
@@ -63,7 +63,7 @@ func lineError(name string, line int, format string, args ...any) *Errors {
 	return &Errors{Problems: []Problem{{File: name, Line: line, Text: fmt.Sprintf(format, args...)}}}
 }
 
-// sortProblems sorts by line and removes duplicates, which aliases cause.
+// Aliases cause duplicates.
 func sortProblems(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	seen := make(map[Problem]bool, len(ps))
@@ -83,8 +83,8 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// quoteKey quotes a key without the part that may be a value. A comma or "=" instead of a
-// colon makes a secret part of the key.
+// quoteKey omits the part of a key that may be a value. A comma or "=" instead of a colon
+// makes a secret part of the key.
 func quoteKey(s string) string {
 	shown, _, _ := strings.Cut(s, "=")
 	if i := strings.IndexFunc(shown, func(c rune) bool { return c == ':' || c == '"' || unicode.IsSpace(c) }); i >= 0 {
@@ -124,7 +124,6 @@ func (p keyPath) String() string {
 	return quoteKey(p.name) + " in " + where
 }
 
-// path returns the keys down to this value, joined by dots.
 func (p keyPath) path() string {
 	if p.outer == "" {
 		return p.name
@@ -132,7 +131,6 @@ func (p keyPath) path() string {
 	return p.outer + "." + p.name
 }
 
-// inner returns the owner in the names of inner keys.
 func (p keyPath) inner() string {
 	switch {
 	case p.self != "":

@@ -73,7 +73,7 @@ func (c *Config) ProfilesEqual(o *Config) bool {
 		reflect.DeepEqual(c.Overrides(), o.Overrides()) && reflect.DeepEqual(tags(c), tags(o)) && reflect.DeepEqual(own(c), own(o))
 }
 
-// SuggestProfile returns the hint for an unknown profile: a similar name or all names.
+// SuggestProfile returns the hint for an unknown profile.
 func (c *Config) SuggestProfile(name string) string {
 	names := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
@@ -85,7 +85,7 @@ func (c *Config) SuggestProfile(name string) string {
 	return didYouMean(name, "known:", names)
 }
 
-// same reports whether both are equal, treating empty and nil as equal.
+// Empty and nil are equal.
 func (p *Profile) same(o *Profile) bool {
 	empty := func(p Profile) Profile {
 		if len(p.Servers) == 0 {
@@ -157,7 +157,6 @@ func DefaultView() Profile { return Profile{MetaTools: MetaTools{Unset: true}, E
 
 var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// profiles reads a mapping of names to profiles, in file order.
 func profiles() kind[[]Profile] {
 	return kind[[]Profile]{
 		schema: func([]Profile) object {
@@ -186,7 +185,6 @@ func profiles() kind[[]Profile] {
 	}
 }
 
-// clientRules reads a mapping of globs to profile names, in file order.
 func clientRules() kind[[]ClientRule] {
 	name := text(noNUL)
 	return kind[[]ClientRule]{
@@ -208,8 +206,7 @@ func clientRules() kind[[]ClientRule] {
 	}
 }
 
-// tags reads a list of words. Other clients use this key freely, so mistakes in their
-// files are warnings.
+// Other clients use this key freely, so mistakes in their files are warnings.
 func tags() kind[[]string] {
 	k := list(text(tagComplaint))
 	read := k.read
@@ -284,7 +281,6 @@ func (r *reader) checkRules(cfg *Config) {
 	}
 }
 
-// serverMeant returns a hint at the server or tag most similar to a glob without matches.
 func (r *reader) serverMeant(glob string, cfg *Config) string {
 	wanted, byTag := strings.CutPrefix(glob, tagPrefix)
 	var known []string

@@ -10,11 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// projectVariable stays in the definition of a server per project until the project is
-// known.
+// It stays in a server's definition until the project is known.
 const projectVariable = "${project}"
 
-// perProject reports whether a server has isolation: project, before its keys are read.
+// It is needed before the server's keys are read.
 func (r *reader) perProject(n *yaml.Node) bool {
 	silent := reader{file: r.file} // mistakes are reported when the keys are read
 	for _, p := range silent.pairs(keyPath{}, n) {
@@ -25,8 +24,7 @@ func (r *reader) perProject(n *yaml.Node) bool {
 	return false
 }
 
-// InProject returns the server's definition with ${project} replaced by the project's
-// folder.
+// InProject returns the server with ${project} replaced by the project's folder.
 func (s *Server) InProject(folder string) *Server {
 	v := *s
 	in := func(text string) string { return strings.ReplaceAll(text, projectVariable, folder) }
@@ -51,8 +49,6 @@ func (s *Server) InProject(folder string) *Server {
 //go:embed projects.txt
 var projectPackages string
 
-// warnProjects reports shared servers that work in one project, and commands that run
-// code from a project's folder.
 func (r *reader) warnProjects(servers []Server) {
 	for i := range servers {
 		s := &servers[i]
@@ -71,8 +67,7 @@ func (r *reader) warnProjects(servers []Server) {
 	}
 }
 
-// warnOpenProjects reports servers that HTTP clients cannot use: without a token they
-// have no project.
+// HTTP clients without a token have no project.
 func (r *reader) warnOpenProjects(cfg *Config) {
 	g := &cfg.Gateway
 	if g.Listen == "" || g.AuthToken != "" || g.lateToken != nil || r.badToken {
@@ -85,7 +80,6 @@ func (r *reader) warnOpenProjects(cfg *Config) {
 	}
 }
 
-// projectPackage returns the server's package if projectPackages contains it, or "".
 func projectPackage(s *Server) string {
 	for i, word := range append([]string{baseName(s.Command)}, s.Args...) {
 		for line := range strings.Lines(projectPackages) {
@@ -104,8 +98,8 @@ func projectPackage(s *Server) string {
 	return ""
 }
 
-// runsProjectCode reports whether a command prefers code in its working directory to its
-// program. It returns the change of args that prevents this, or "".
+// runsProjectCode reports commands that prefer code in the working directory. It returns
+// the change of args that prevents this, or "".
 func runsProjectCode(s *Server) (instead string) {
 	if !strings.Contains(s.Cwd, projectVariable) {
 		return ""
@@ -130,8 +124,7 @@ func runsProjectCode(s *Server) (instead string) {
 
 func baseName(command string) string { return command[strings.LastIndexAny(command, `/\`)+1:] }
 
-// isPackage reports whether a word of a command line is a package, optionally with a
-// version, or its repository's URL.
+// The word may have a version, or be the repository's URL.
 func isPackage(word, name string) bool {
 	word = strings.TrimSuffix(strings.TrimSuffix(word, ".exe"), ".git")
 	if rest, ok := strings.CutPrefix(word, name); ok && (rest == "" || rest[0] == '@' || strings.HasPrefix(rest, "==")) {

@@ -11,7 +11,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// maxProblems is the maximum number of problems per file and kind.
+// per file and kind
 const maxProblems = 200
 
 type reader struct {
@@ -50,7 +50,6 @@ type reader struct {
 	asked   map[string]*string              // variables looked up for a server; nil if unset
 }
 
-// serverState collects facts about a server while its keys are read.
 type serverState struct {
 	key        *yaml.Node            // the name in the file
 	seen       map[string]*yaml.Node // its keys
@@ -69,8 +68,7 @@ func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
 	return Problem{File: r.file, Line: n.Line, Text: fmt.Sprintf(format, args...)}
 }
 
-// fail reports a mistake. In another client's file, a mistake in a server's entry only
-// disables that server.
+// In another client's file, a mistake in a server's entry only disables that server.
 func (r *reader) fail(n *yaml.Node, format string, args ...any) {
 	switch {
 	case r.lenient && r.server != nil:
@@ -88,8 +86,7 @@ func (r *reader) warn(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// reject reports a wrong value. A literal one is a mistake. One from a variable only
-// disables its server.
+// A wrong literal is a mistake. A wrong value from a variable only disables its server.
 func (r *reader) reject(at keyPath, n *yaml.Node, complaint string) {
 	if r.server != nil && strings.Contains(n.Value, "${") {
 		r.issue(n, "%s %s", at, complaint)
@@ -118,14 +115,13 @@ func (r *reader) postpone(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// issue records why the current server cannot start.
 func (r *reader) issue(n *yaml.Node, format string, args ...any) {
 	if len(r.server.issues) < maxProblems {
 		r.server.issues = append(r.server.issues, r.problem(n, format, args...))
 	}
 }
 
-// pair is an entry of a mapping. Neither node is an alias.
+// Neither node is an alias.
 type pair struct{ key, val *yaml.Node }
 
 // pairs returns the entries of a mapping in order, without duplicates. It merges "<<" as
@@ -199,7 +195,6 @@ type field[T any] struct {
 	legacy bool // other clients' key: only in their files, not in the schema
 }
 
-// key returns a field that stores a value of kind k in the place returned by at.
 func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
 	return field[T]{
 		name: name,
@@ -213,7 +208,7 @@ func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
 	}
 }
 
-// readTable fills dst from a mapping and returns the nodes of the present keys.
+// It returns the nodes of the present keys.
 func readTable[T any](r *reader, at keyPath, table []field[T], n *yaml.Node, dst *T) map[string]*yaml.Node {
 	seen := make(map[string]*yaml.Node)
 	for _, p := range r.pairs(at, n) {
@@ -255,7 +250,6 @@ func (r *reader) unknown(at keyPath, key *yaml.Node, known []string) {
 	r.fail(key, "unknown key %s%s%s", quoteKey(key.Value), at.in(), tail)
 }
 
-// unknownForeign reports a key of a server that another client may know.
 func (r *reader) unknownForeign(at keyPath, key *yaml.Node, known []string) {
 	if isComment(key.Value) {
 		r.warn(key, "%s%s is a comment and is ignored", quoteKey(key.Value), at.in())
@@ -278,8 +272,8 @@ func names[T any](table []field[T]) []string {
 	return list
 }
 
-// text reads a scalar and expands it. With loose, numbers and booleans count as text. If
-// ok is false, the reason has been reported.
+// With loose, numbers and booleans count as text. If ok is false, the reason has been
+// reported.
 func (r *reader) text(at keyPath, n *yaml.Node, loose bool) (s string, ok bool) {
 	switch tag := n.ShortTag(); {
 	case isNull(n):
@@ -313,7 +307,6 @@ func (r *reader) text(at keyPath, n *yaml.Node, loose bool) (s string, ok bool) 
 	return s, e.wrong == "" && len(e.unset)+len(e.failed) == 0
 }
 
-// noteVariables records the variables of a text and reports unset ones.
 func (r *reader) noteVariables(at keyPath, n *yaml.Node, e *expansion) {
 	r.named = e.other
 	if len(e.other) > 0 && r.server != nil {

@@ -58,8 +58,7 @@ func (f secretRef) String() string {
 	return "${" + f.kind + ":" + shown[1:len(shown)-1] + "}"
 }
 
-// resolveReference resolves the body of a "${…}" if it is a reference. It returns the
-// value, or the reference as written if values are not available yet.
+// It returns the reference as written if values are not available yet.
 func (r *reader) resolveReference(e *expansion, body string, depth int) (value string, ok bool) {
 	kind, rest, found := strings.Cut(body, ":")
 	if !found || strings.HasPrefix(rest, "-") { // a variable with a default
@@ -121,8 +120,7 @@ func (r *reader) fileReference(e *expansion, rest string, depth int) secretRef {
 	return secretRef{fileKind, []string{at}}
 }
 
-// commandReference parses a command. Each word is expanded separately, so a variable
-// never becomes two words.
+// Each word is expanded separately, so a variable never becomes two words.
 func commandReference(e *expansion, rest string, depth int) secretRef {
 	words, ok := split(rest)
 	switch {
@@ -147,8 +145,8 @@ func commandReference(e *expansion, rest string, depth int) secretRef {
 	return secretRef{commandKind, words}
 }
 
-// split splits a command at spaces outside of '…' and "…". Other characters are literal,
-// so paths with backslashes work.
+// It splits at spaces outside of '…' and "…". Other characters are literal, so paths with
+// backslashes work.
 func split(s string) (words []string, ok bool) {
 	var word strings.Builder
 	open, inWord := rune(0), false
@@ -177,7 +175,6 @@ func split(s string) (words []string, ok bool) {
 	return words, open == 0
 }
 
-// withReferences allows references in the texts of a kind.
 func withReferences[V any](k kind[V]) kind[V] {
 	return kind[V]{schema: k.schema, read: func(r *reader, at keyPath, n *yaml.Node, dst *V) {
 		before := r.secret
@@ -187,8 +184,6 @@ func withReferences[V any](k kind[V]) kind[V] {
 	}}
 }
 
-// noteReferences records the references in a text and reports those without a value or in
-// the wrong place.
 func (r *reader) noteReferences(at keyPath, n *yaml.Node, e *expansion) {
 	for _, kind := range e.plain {
 		r.warn(n, "%s has ${%s:…}, which is plain text in a client's file; run goblin init to import its servers", at, kind)
@@ -219,7 +214,7 @@ func (r *reader) noteReferences(at keyPath, n *yaml.Node, e *expansion) {
 	}
 }
 
-// ask looks up a variable and records the answer for Resolve.
+// It records the answer for Resolve.
 func (r *reader) ask(name string) (string, bool) {
 	value, ok := r.env(name)
 	if r.asked != nil {
@@ -231,7 +226,7 @@ func (r *reader) ask(name string) (string, bool) {
 	return value, ok
 }
 
-// origin records the context of a text for reading it again.
+// origin is the context for reading a text again.
 type origin struct {
 	file, dir string
 	lenient   bool
@@ -240,7 +235,7 @@ type origin struct {
 
 func (r *reader) origin() origin { return origin{r.file, r.dir, r.lenient, r.asked} }
 
-// reader returns a reader that resolves references and appends their values to found.
+// The reader appends the values of references to found.
 func (o *origin) reader(ctx context.Context, resolve Resolver, found *[]string) *reader {
 	r := &reader{file: o.file, dir: o.dir, lenient: o.lenient, env: func(name string) (string, bool) {
 		value := o.asked[name]
@@ -262,7 +257,6 @@ func (o *origin) reader(ctx context.Context, resolve Resolver, found *[]string) 
 	return r
 }
 
-// lateServer is a server whose texts have references.
 type lateServer struct {
 	origin
 	refs []string // as shown to users, sorted
@@ -322,7 +316,7 @@ type UnresolvedError struct {
 
 func (e *UnresolvedError) Error() string { return e.Text }
 
-// IsUnresolved reports whether an error is an [UnresolvedError]. An automatic retry could
+// IsUnresolved reports whether an error is an [UnresolvedError]. Automatic retries could
 // ask the user for a password repeatedly.
 func IsUnresolved(err error) bool {
 	var why *UnresolvedError
@@ -364,7 +358,6 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 	return found, nil
 }
 
-// lateText is a gateway text with references.
 type lateText struct {
 	origin
 	at   keyPath

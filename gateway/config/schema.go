@@ -4,9 +4,8 @@ import "encoding/json"
 
 //go:generate go test -run "^Test(SchemaFile|KeyReference)IsCurrent$" . -update
 
-// Schema returns a JSON Schema (draft 2020-12) of the file for editors. It is generated
-// from the parser's table. Checks that need more than a pattern, such as for URLs, are
-// missing.
+// Schema returns a JSON Schema (draft 2020-12) of the file for editors, from the parser's
+// table. Checks that need more than a pattern, such as for URLs, are missing.
 func Schema() []byte {
 	def := defaults()
 	s := tableSchema(topKeys(), &def)
@@ -32,7 +31,6 @@ func serversSchema([]Server) object {
 	return object{"type": []string{"object", "null"}, "additionalProperties": object{"$ref": "#/$defs/server"}}
 }
 
-// excludeKeys forbids the keys of the other type of server.
 func excludeKeys(sort string) object {
 	keys := object{sort: false}
 	for _, k := range transportKeys[sort] {

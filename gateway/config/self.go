@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// isSelf reports whether a server is Goblin in a mode that serves its config. Other
-// clients' files often have such an entry. Starting it would start further Goblins
-// without end.
+// Other clients' files often have an entry for Goblin. Starting it would start further
+// Goblins without end.
 func isSelf(s *Server) bool { return s.Type == Stdio && IsSelf(s.Command, s.Args) }
 
 // IsSelf reports whether a command line runs Goblin in a mode that serves its config.
@@ -18,8 +17,7 @@ func IsSelf(command string, args []string) bool {
 	return command != "" && servesConfig(args) && isOwnProgram(command)
 }
 
-// servesConfig reports whether Goblin with these arguments serves its config: without a
-// command, or with one that does.
+// Without a command, Goblin serves.
 func servesConfig(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -44,7 +42,6 @@ func isOwnProgram(command string) bool {
 	if err != nil {
 		return false
 	}
-	// Stat follows links with any name.
 	mine, err := os.Stat(own)
 	if err != nil {
 		return false
@@ -53,8 +50,7 @@ func isOwnProgram(command string) bool {
 	return err == nil && os.SameFile(mine, theirs)
 }
 
-// programIsThere reports whether a command with unexpanded variables is a file or a
-// program in PATH.
+// The command may contain variables.
 func (r *reader) programIsThere(written string) bool {
 	e := expansion{env: r.ask, refers: func(*expansion, string, int) (string, bool) { return "", false }}
 	command := e.expand(written, 0)

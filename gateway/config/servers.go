@@ -17,7 +17,7 @@ var (
 	notInPrefix = pattern(`[^A-Za-z0-9_-]`)
 )
 
-// reservedName is the name of Goblin's own entries in lists.
+// The name of Goblin's own entries in lists.
 const reservedName = "goblin"
 
 // ValidName reports whether a server may have this name unchanged.
@@ -36,7 +36,7 @@ func readServers(r *reader, at keyPath, n *yaml.Node, dst *[]Server) {
 	*dst = list
 }
 
-// byName converts a list of servers with names, as in some clients' files, to a mapping.
+// Some clients have a list of servers with names.
 func (r *reader) byName(n *yaml.Node) *yaml.Node {
 	if !r.lenient || n.Kind != yaml.SequenceNode {
 		return n
@@ -52,7 +52,6 @@ func (r *reader) byName(n *yaml.Node) *yaml.Node {
 	return all
 }
 
-// isAbsent reports whether an entry is null or a comment.
 func (r *reader) isAbsent(at keyPath, p pair) bool {
 	switch {
 	case isNull(p.val):
@@ -65,7 +64,7 @@ func (r *reader) isAbsent(at keyPath, p pair) bool {
 	return true
 }
 
-// serverNames converts names to ones that fit a URI. A valid name always stays.
+// A valid name always stays.
 func serverNames(pairs []pair) []string {
 	taken := make(map[string]bool)
 	for _, p := range pairs {
@@ -166,8 +165,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	return s
 }
 
-// reportIssues returns why a server cannot start. It adds warnings unless the server is
-// disabled.
+// It adds warnings unless the server is disabled.
 func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
 	for _, issue := range sortProblems(state.issues) {
 		why = append(why, issue.String())
@@ -194,7 +192,6 @@ func (r *reader) warnRenamed(key *yaml.Node, name string) {
 	r.warn(key, "the name %s %s; renamed to %q", quote(key.Value), why, name)
 }
 
-// keepVariables records the variables in arguments, URL and overrides.
 func (r *reader) keepVariables(at keyPath, s *Server) {
 	keep := func(at keyPath) {
 		for _, name := range r.server.other[at] {
@@ -219,7 +216,6 @@ var transportKeys = map[string][]string{
 	"url":     {"headers", "oauth"},
 }
 
-// checkTransport determines the type of a server and reports contradictions.
 func (r *reader) checkTransport(at keyPath, name *yaml.Node, seen map[string]*yaml.Node, s *Server) {
 	command := seen["command"]
 	remote := seen["url"]
@@ -258,8 +254,7 @@ func (r *reader) checkTransport(at keyPath, name *yaml.Node, seen map[string]*ya
 	}
 }
 
-// misfits reports keys that don't apply to this type of server. In other clients' files
-// it drops them with a warning.
+// In other clients' files it drops them with a warning.
 func (r *reader) misfits(at keyPath, seen map[string]*yaml.Node, theirs, ours string, drop func()) {
 	for _, k := range transportKeys[theirs] {
 		n := seen[k]
@@ -285,7 +280,6 @@ func (r *reader) checkHeaders(at keyPath, s *Server, key *yaml.Node) {
 	}
 }
 
-// ignored is a key of other clients that has no effect in Goblin.
 func ignored(name string) field[Server] {
 	return field[Server]{name: name, legacy: true, read: func(r *reader, at keyPath, n *yaml.Node, _ *Server) {
 		r.warn(n, "%s is a key of another client and is ignored", at)
@@ -300,7 +294,7 @@ const (
 	usualTool   = 20 // the length of a tool name that should still fit
 )
 
-// warnNames reports server names that make tool names long or ambiguous.
+// It reports names that make tool names long or ambiguous.
 func (r *reader) warnNames(servers []Server) {
 	prefixes := make([]string, len(servers))
 	for i, s := range servers {
@@ -330,8 +324,8 @@ func (r *reader) warnNames(servers []Server) {
 	}
 }
 
-// transportOf translates another client's transport to stdio, http or sse, or "" if the
-// word leaves it open. A non-empty why says that Goblin lacks the transport.
+// kind is "" if the word leaves it open. A non-empty why says that Goblin lacks the
+// transport.
 func transportOf(word string) (kind, why string) {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)) {
 	case "stdio", "local", "command", "studio", "process":

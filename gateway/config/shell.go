@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Unexpanded is a text of a server that a shell would expand. Goblin uses no shell.
+// Unexpanded is a text of a server that only a shell would expand.
 type Unexpanded struct {
 	Key  string // command, cwd, args, env or headers
 	Text string // the unexpanded part and its place
@@ -21,12 +21,11 @@ type Unexpanded struct {
 var (
 	tilde  = pattern(`(?:^|[=,:;])(~)(?:$|[/\\][^\s,:;]*)`)
 	dollar = pattern(`(?:^|[\s=,:;])\$([A-Z_][A-Z0-9_]*)((?:[/\\][^\s,:;]*)?)(?:$|[\s,:;])`)
-	// bareVariable matches a text meant as a variable.
+	// It matches a text meant as a variable.
 	bareVariable = pattern(`^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)$`)
 	percent      = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
 )
 
-// unexpanded returns the part of a text that a shell would expand, and its replacement.
 // It skips user@host:~/x, a path on another machine, and ${file:~/x}, which Goblin
 // expands.
 func unexpanded(text string) (what, instead string) {
@@ -49,21 +48,19 @@ func unexpanded(text string) (what, instead string) {
 	return "", ""
 }
 
-// isReferring reports whether a text ends inside "${…}".
 func isReferring(text string) bool {
 	return strings.LastIndex(text, "${") > strings.LastIndex(text, "}")
 }
 
-// expanders lists non-shell programs that pass their arguments to a shell.
+// Non-shell programs that pass their arguments to a shell.
 var expanders = []string{"cmd", "ssh", "wsl", "nix-shell"}
 
-// isShell reports whether a command expands its arguments.
 func isShell(command string) bool {
 	program := programName(command)
 	return slices.Contains(shells, program) || slices.Contains(expanders, program)
 }
 
-// Unexpanded returns the texts of the server that a shell would expand.
+// Unexpanded returns these texts of the server.
 func (s *Server) Unexpanded() (found []Unexpanded) {
 	add := func(key, place, text string) {
 		if what, instead := unexpanded(text); what != "" {
@@ -93,7 +90,6 @@ func (s *Server) Unexpanded() (found []Unexpanded) {
 
 func notExpanded(instead string) string { return fmt.Sprintf("write %q", instead) }
 
-// warnUnexpanded reports texts of a server that a shell would expand.
 func (r *reader) warnUnexpanded(at keyPath, n *yaml.Node, command string) {
 	check := func(at keyPath, n *yaml.Node, expanded string) {
 		if n = target(n); n.Kind != yaml.ScalarNode {

@@ -7,7 +7,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// synonyms maps keys known from other programs to Goblin's.
+// Keys known from other programs.
 var synonyms = map[string]string{
 	"cmd": "command", "exec": "command", "program": "command",
 	"arguments": "args", "environment": "env", "workdir": "cwd", "working_dir": "cwd",
@@ -16,8 +16,7 @@ var synonyms = map[string]string{
 	"include": "allow", "exclude": "deny", "mcp_servers": "servers",
 }
 
-// nearest returns the candidate most similar to word, or "". Case, "-" and "_" don't
-// count.
+// nearest ignores case, "-" and "_".
 func nearest(word string, candidates []string) string {
 	if len(word) > 64 {
 		return ""
@@ -33,8 +32,7 @@ func nearest(word string, candidates []string) string {
 	return append(f.Best(), "")[0]
 }
 
-// didYouMean returns the hint for an unknown word: the nearest candidate, or all of them
-// after label.
+// The hint is the nearest candidate, or all of them after label.
 func didYouMean(word, label string, candidates []string) string {
 	if s := nearest(word, candidates); s != "" {
 		return suggest.DidYouMean(s)

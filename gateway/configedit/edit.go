@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// order lists the keys of a server that come first. Others follow by name.
+// These come first. Others follow by name.
 var order = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
 
 func sorted(keys map[string]any) []string {
@@ -48,7 +48,7 @@ const newConfigText = `# Goblin's servers. "goblin validate" checks this file, "
 servers:
 `
 
-// root returns the document's mapping, or nil for an empty document.
+// root returns nil for an empty document.
 func (f *File) root() (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(f.text, &doc); err != nil {
@@ -75,7 +75,6 @@ func (f *File) offset(n *yaml.Node) int {
 	return at
 }
 
-// find returns the key and the value of an entry, or nil.
 func find(n *yaml.Node, key string) (k, v *yaml.Node) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil, nil
@@ -101,7 +100,6 @@ func (f *File) servers(root *yaml.Node) (k, v *yaml.Node) {
 	return k, v
 }
 
-// isFlowStyle reports whether a mapping is in braces, like JSON.
 func isFlowStyle(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0
 }
@@ -153,7 +151,6 @@ func (f *File) step(servers *yaml.Node) string {
 	return "  "
 }
 
-// endLine returns a copy with a final line break, or an empty text.
 func endLine(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return append(bytes.Clone(text), '\n')
@@ -367,7 +364,6 @@ func (f *File) within(path []string) (b *braces, missing []string, err error) {
 	return b, nil, nil
 }
 
-// null returns the position of the first null on a path of keys.
 func (f *File) null(path []string) (at span, ok bool) {
 	b, err := f.top()
 	for _, name := range path {
@@ -421,7 +417,6 @@ func (f *File) addJSON(s Server) ([]byte, error) {
 	return f.into(outer, func(indent, step string) string { return nested(missing, s, indent, step) }), nil
 }
 
-// nested formats a server as a JSON entry inside the mappings of a path.
 func nested(path []string, s Server, indent, step string) string {
 	if len(path) == 0 {
 		return object(s, indent, step)
@@ -431,8 +426,7 @@ func nested(path []string, s Server, indent, step string) string {
 	return string(key) + ": {\n" + inner + nested(path[1:], s, inner, step) + "\n" + indent + "}"
 }
 
-// into appends an entry with the indentation of the others. write formats it for an
-// indentation of its first line and a step.
+// write formats the entry for an indentation of its first line and a step.
 func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	outer := indentOf(f.text, b.open)
 	if len(b.items) == 0 {
@@ -467,7 +461,6 @@ func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	return insert(text, at, entry)
 }
 
-// indentOf returns the indentation of the line at an offset.
 func indentOf(text []byte, at int) string {
 	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])

@@ -36,7 +36,7 @@ type File struct {
 	bom   bool
 	crlf  bool
 	json  bool
-	// foreign is the path of keys to the servers in a client's file, or nil for Goblin's
+	// foreign is the path of keys to the servers in a client's file, nil for Goblin's
 	// config.
 	foreign []string
 }
@@ -58,8 +58,7 @@ func Open(path string) (*File, error) { return open(path, true) }
 func OpenBroken(path string) (*File, error) { return open(path, false) }
 
 // OpenForeign reads another program's JSON or YAML file, which has servers at a path of
-// keys. Entries are added and removed as in Goblin's config, but their meaning is not
-// checked.
+// keys. The meaning of entries is not checked.
 func OpenForeign(path string, inJSON bool, section ...string) (*File, error) {
 	return load(&File{path: path, json: inJSON, foreign: section}, false)
 }
@@ -113,7 +112,7 @@ func load(f *File, right bool) (*File, error) {
 	return f, nil
 }
 
-// bound returns the maximum size in bytes. Some clients store history in the same file.
+// Some clients store history in the same file.
 func (f *File) bound() int64 {
 	if f.foreign != nil {
 		return 4 * maxFile
@@ -121,8 +120,8 @@ func (f *File) bound() int64 {
 	return maxFile
 }
 
-// Edit changes the text with a function. The function gets it without a byte order mark
-// and with \n line ends.
+// Edit changes the text with a function, which gets it without a byte order mark and with
+// \n line ends.
 func (f *File) Edit(change func(text []byte) ([]byte, error)) error {
 	text, err := change(bytes.Clone(f.text))
 	if err == nil {
@@ -203,8 +202,8 @@ func (f *File) Save() error {
 	return nil
 }
 
-// write replaces the file and keeps its owner, group and mode. If this user cannot keep
-// owner and group, it overwrites the file in place, since users may share it.
+// write keeps owner, group and mode. If this user cannot keep owner and group, it
+// overwrites the file in place, since users may share it.
 func (f *File) write(text []byte) error {
 	if f.IsNew() {
 		return atomicfile.Write(f.real, text)
@@ -233,10 +232,9 @@ func (f *File) write(text []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// errOwner reports that a new file cannot get the owner and group of the old one.
 var errOwner = errors.New("its owner and group cannot be kept")
 
-// Servers returns the names of the entries, sorted.
+// Servers returns the sorted names of the entries.
 func (f *File) Servers() ([]string, error) {
 	doc, err := f.read(f.text)
 	if err != nil {
@@ -249,7 +247,7 @@ func (f *File) Servers() ([]string, error) {
 // ErrNone reports an unknown server.
 var ErrNone = errors.New("no such server")
 
-// Keys returns the keys of a server in the file, or nil.
+// Keys returns the keys of a server, or nil.
 func (f *File) Keys(server string) map[string]any {
 	doc, err := f.read(f.text)
 	if err != nil {
@@ -273,7 +271,7 @@ var ErrTaken = errors.New("already exists")
 // ErrChanged reports that the file changed since it was read.
 var ErrChanged = errors.New("was changed by another program; nothing was written; try again")
 
-// Add appends a server. It returns ErrTaken if the name exists.
+// Add appends a server, or returns ErrTaken.
 func (f *File) Add(s Server) error {
 	return f.change(func(doc map[string]any) error {
 		path, servers := f.section(doc)
@@ -294,8 +292,7 @@ func (f *File) Add(s Server) error {
 	}, func() ([]byte, error) { return f.add(s) })
 }
 
-// Remove removes a server and keeps comments outside of its entry. It returns ErrNone if
-// the server is unknown.
+// Remove deletes a server entry, keeping outside comments, or returns ErrNone.
 func (f *File) Remove(server string) error {
 	return f.change(func(doc map[string]any) error {
 		_, servers := f.section(doc)
@@ -307,7 +304,7 @@ func (f *File) Remove(server string) error {
 	}, func() ([]byte, error) { return f.remove(server) })
 }
 
-// SetDisabled disables or enables a server. It returns ErrNone if the server is unknown.
+// SetDisabled disables or enables a server, or returns ErrNone.
 func (f *File) SetDisabled(server string, disabled bool) error {
 	return f.change(func(doc map[string]any) error {
 		_, servers := f.section(doc)
@@ -378,7 +375,6 @@ func (f *File) sections() [][]string {
 	return [][]string{{"servers"}, {"mcpServers"}}
 }
 
-// newSection returns the path to the servers for a file without any.
 func (f *File) newSection() []string {
 	if f.foreign == nil && f.json {
 		return []string{"mcpServers"}
@@ -386,7 +382,6 @@ func (f *File) newSection() []string {
 	return f.sections()[0]
 }
 
-// section returns the path and the mapping of servers, or nil.
 func (f *File) section(doc map[string]any) (path []string, servers map[string]any) {
 	for _, path := range f.sections() {
 		outer := doc
@@ -401,8 +396,8 @@ func (f *File) section(doc map[string]any) (path []string, servers map[string]an
 	return nil, nil
 }
 
-// madeSection creates the mappings of a path and returns the innermost, or nil if another
-// value is in the way.
+// madeSection returns the innermost mapping of a path, or nil if another value is in the
+// way.
 func madeSection(doc map[string]any, path []string) map[string]any {
 	for _, key := range path {
 		if doc[key] == nil {
@@ -417,7 +412,6 @@ func madeSection(doc map[string]any, path []string) map[string]any {
 	return doc
 }
 
-// plain converts a value to the types of the file's decoder.
 func (f *File) plain(v map[string]any) (out map[string]any, err error) {
 	marshal, unmarshal := yaml.Marshal, yaml.Unmarshal
 	if f.json {

@@ -10,14 +10,14 @@ type span struct{ from, to int }
 
 type item struct {
 	key        string
-	at, value  span // of the key and the value
-	separating int  // offset of the comma after it, or -1
+	at, value  span
+	separating int // of the comma after it, or -1
 }
 
-// braces is a mapping in braces, in JSON with comments or YAML.
+// braces is a mapping in JSON with comments or YAML.
 type braces struct {
 	items       []item
-	open, close int // offsets of the braces
+	open, close int // offsets
 }
 
 var errFlow = errors.New("malformed braces")
@@ -53,7 +53,6 @@ func (f *flow) blanks() {
 	}
 }
 
-// value skips a value or key and returns its range.
 func (f *flow) value() (span, error) {
 	from := f.at
 	if f.at >= len(f.text) {
@@ -121,7 +120,6 @@ func (f *flow) quoted() error {
 	return errFlow
 }
 
-// plain skips a text without quotes.
 func (f *flow) plain() {
 	for f.at++; f.at < len(f.text); f.at++ {
 		c := f.text[f.at]
@@ -137,7 +135,6 @@ func (f *flow) plain() {
 	}
 }
 
-// mapping parses the flow mapping that opens at an offset.
 func mapping(text []byte, open int) (*braces, error) {
 	if open >= len(text) || text[open] != '{' {
 		return nil, errFlow
@@ -186,7 +183,7 @@ func (b *braces) find(key string) (at int) {
 	return -1
 }
 
-// without returns the text without an entry, including its line if it has its own.
+// without also removes the entry's line if it has its own.
 func (b *braces) without(text []byte, at int) []byte {
 	it := b.items[at]
 	from, to := it.at.from, it.value.to
@@ -209,7 +206,7 @@ func (b *braces) without(text []byte, at int) []byte {
 	return append(bytes.Clone(text[:from]), text[to:]...)
 }
 
-// lineStart returns the start of the line if only white space precedes at, otherwise at.
+// lineStart returns at if more than white space precedes it in the line.
 func lineStart(text []byte, at int) int {
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
 	if len(bytes.TrimSpace(text[start:at])) > 0 {
@@ -218,8 +215,7 @@ func lineStart(text []byte, at int) int {
 	return start
 }
 
-// lineEnd returns the start of the next line if only white space follows at, otherwise
-// at.
+// lineEnd returns at if more than white space follows it in the line.
 func lineEnd(text []byte, at int) int {
 	end := bytes.IndexByte(text[at:], '\n')
 	if end < 0 {

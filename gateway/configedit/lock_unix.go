@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is the maximum wait for another process that writes.
 const patience = 5 * time.Second
 
 // lock keeps other processes of this package from writing files in a directory.

@@ -30,7 +30,6 @@ func (p *serverCheck) overrides(t *session) {
 	}
 }
 
-// limited matches the config limit in an error.
 var limited = pattern(`\((limits\.\w+)\)`)
 
 func (p *serverCheck) checkListed(t *session) bool {
@@ -77,7 +76,6 @@ func (p *serverCheck) checkListed(t *session) bool {
 	return true
 }
 
-// maxRepaired is the maximum number of repaired definitions shown.
 const maxRepaired = 10
 
 func (p *serverCheck) reportRepairs(t *session) {
@@ -140,7 +138,7 @@ func (p *serverCheck) hideToolFix(when string) string {
 	return fmt.Sprintf("%s: tools: {deny: [NAME]} in %q", when, p.s.Name)
 }
 
-// longDescription returns why clients cut a tool's description, or "".
+// Clients cut long descriptions.
 func longDescription(def []byte) string {
 	text := rawjson.GetString(def, "description")
 	return definition.LongDescription(text)

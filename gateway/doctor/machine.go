@@ -47,7 +47,6 @@ type Client struct {
 // output.
 const DaemonCheck = "host"
 
-// daemonTimeout limits a request to another daemon.
 const daemonTimeout = 5 * time.Second
 
 // QueryDaemon fetches the status of the daemon at an endpoint.
@@ -141,8 +140,8 @@ func (m *Machine) state(r *report.Diagnosis) {
 	}
 }
 
-// versions reports daemons of other Goblin versions. A bridge only connects to a daemon
-// of its own version, so each version runs all servers.
+// A bridge only connects to a daemon of its own version, so each version runs all
+// servers.
 func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 	const name = "version"
 	for _, place := range daemon.FindRunning(m.Endpoint.Dir, m.Endpoint.Config, "") {

@@ -12,11 +12,11 @@ import (
 	"goblin/gateway/config"
 )
 
-// otherURLTimeout is the maximum duration of one try at another address.
+// for one address
 const otherURLTimeout = 3 * time.Second
 
-// tryOtherURLs tries common variations of a URL in turn, for at most the server's startup_timeout.
-// It returns the fix with the URL of an MCP server, or "" if none responds.
+// tryOtherURLs tries common variations of a URL in turn, for at most the server's
+// startup_timeout. It returns the fix, or "" if no MCP server responds.
 func (p *serverCheck) tryOtherURLs(ctx context.Context, base *url.URL) (fix string) {
 	ctx, cancel := context.WithTimeout(ctx, p.s.StartupTimeout)
 	defer cancel()

@@ -100,7 +100,7 @@ func pathOf(env []string) string {
 	return ""
 }
 
-// installHints maps commands to the software that provides them.
+// The software that provides commands.
 var installHints = map[string]string{
 	"npx": "Node.js", "npm": "Node.js", "node": "Node.js", "uvx": "uv", "uv": "uv", "bunx": "Bun", "bun": "Bun",
 	"deno": "Deno", "docker": "Docker", "podman": "Podman", "dnx": "the .NET SDK, version 10 or later", "dotnet": "the .NET SDK",
@@ -126,13 +126,12 @@ func (p *serverCheck) commandFix(list string) string {
 	return "install it, or set command to its full path"
 }
 
-// pathFix suggests adding a folder to PATH. A full path in command is not enough: npx and
-// others find their interpreters in PATH.
+// A full path in command is not enough: npx and others find their interpreters in PATH.
 func (p *serverCheck) pathFix(folder string) string {
 	return stderr.EnvFix(p.s, stderr.EnvEntry(p.s, "PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
 }
 
-// programFolders returns patterns of program folders that are not in the desktop's PATH.
+// Program folders that are not in the desktop's PATH.
 func programFolders(home string) []string {
 	places := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/opt/local/bin", "/snap/bin"}
 	if home == "" {
@@ -159,7 +158,7 @@ func desktopPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games", "/usr/local/games", "/snap/bin"}
 }
 
-// shellOnly returns the folder of a command that desktop programs would not find.
+// Desktop programs would not find the command there.
 func (p *serverCheck) shellOnly(path string, env []string) (folder, fix string) {
 	desktop := desktopPath()
 	_, own := p.s.Env["PATH"]
@@ -214,8 +213,7 @@ func (p *serverCheck) checkStarted(t *session, path string) bool {
 	return false
 }
 
-// missingPathFix returns the fix for an argument that is a missing file, if the server's
-// output mentions it.
+// The argument is a missing file that the server's output mentions.
 func (p *serverCheck) missingPathFix(lines []string) string {
 	for _, arg := range p.s.Args {
 		path := arg
@@ -243,8 +241,7 @@ func interpreter(path string) string {
 	return ""
 }
 
-// checkOutput checks whether the program wrote only messages to stdout. Goblin skips
-// other lines, but many clients fail.
+// Goblin skips other lines than messages, but many clients fail.
 func (p *serverCheck) checkOutput(t *session) bool {
 	const name = "stdout"
 	if t.skippedLines == 0 {
@@ -295,14 +292,13 @@ func (p *serverCheck) checkHandshake(t *session) bool {
 	return false
 }
 
-// fail adds a failed check. fix is used if the error has none.
+// fix is used if the error has none.
 func (p *serverCheck) fail(name string, why *upstream.Error, fix string) {
 	p.Add(report.Check{Name: name, State: report.Broken, Text: why.Reason, Fix: cmp.Or(why.Fix, fix), Lines: why.Lines})
 }
 
 var address = pattern(`(?i)(?:listening|running|serving|started|available|ready)\b.*?(https?://[^\s'")]+|\bport:? \d+)`)
 
-// listening returns the HTTP address that a server prints, or "".
 func listening(lines []string) string {
 	for _, line := range lines {
 		if m := address().FindStringSubmatch(line); m != nil {
@@ -312,7 +308,6 @@ func listening(lines []string) string {
 	return ""
 }
 
-// short cuts a text to most bytes, between characters.
 func short(s string, most int) string {
 	if len(s) <= most {
 		return s

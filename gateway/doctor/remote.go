@@ -27,15 +27,11 @@ import (
 )
 
 const (
-	// probeTime limits the request that probes the network path to a server.
 	probeTime = 15 * time.Second
-	// maxSkew is the accepted difference between clocks: tokens and certificates tolerate
-	// some minutes.
-	maxSkew = 2 * time.Minute
-	// expiryWarning is the remaining lifetime of a certificate below which it is
-	// reported.
+	// Tokens and certificates tolerate some minutes.
+	maxSkew       = 2 * time.Minute
 	expiryWarning = 14 * 24 * time.Hour
-	// maxShown is the maximum length of a printed header, in bytes.
+	// of a printed header, in bytes
 	maxShown = 200
 )
 
@@ -73,7 +69,7 @@ type probe struct {
 	err   error
 }
 
-// sendProbe sends and traces one request. It reads only the response headers.
+// It reads only the response headers.
 func (p *serverCheck) sendProbe(ctx context.Context, base *url.URL) *probe {
 	w := &probe{limit: min(probeTime, p.s.StartupTimeout)}
 	ctx, cancel := context.WithTimeout(ctx, w.limit)
@@ -326,8 +322,8 @@ func status(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
 }
 
-// checkRefusal checks the response of a server that may not be an MCP server. It returns
-// true if the refusal has another cause.
+// The refusing server may not be an MCP server. checkRefusal returns true if the refusal
+// has another cause.
 func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why *upstream.Error, base *url.URL) bool {
 	code, text := upstream.HTTPStatus(why), why.Reason
 	if code == 0 {
@@ -361,10 +357,8 @@ func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why
 	return false
 }
 
-// wantsKey matches refusals because of a missing key.
 var wantsKey = pattern(`(?i)\bapi[ _-]?key\b|\btoken\b|\bcredentials?\b|\bauthenticat`)
 
-// repeatsStatus reports whether a text contains only words of an HTTP status.
 func repeatsStatus(words, status string) bool {
 	known := strings.Fields(strings.ToLower(status) + " page error status")
 	for _, word := range strings.FieldsFunc(strings.ToLower(words), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -382,7 +376,7 @@ func isWebPage(resp *http.Response) bool {
 
 var loginPage = pattern(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authorize)\b`)
 
-// reportRedirect reports a redirect. Goblin doesn't follow redirects.
+// Goblin doesn't follow redirects.
 func (p *serverCheck) reportRedirect(status string, resp *http.Response, base *url.URL) {
 	to, err := base.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
@@ -440,7 +434,7 @@ func (p *serverCheck) checkClock(resp *http.Response, now time.Time) {
 	}
 }
 
-// basic matches the challenge of a server that uses passwords instead of OAuth.
+// The server uses passwords instead of OAuth.
 var basic = pattern(`(?i)^basic\b`)
 
 func (p *serverCheck) checkLogin(resp *http.Response, status string, why *upstream.Error, refused bool) bool {

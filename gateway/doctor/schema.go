@@ -48,7 +48,6 @@ func (f *finder) note(broken bool, format string, args ...any) {
 	}
 }
 
-// root checks a tool's schema, which must describe an object.
 func (f *finder) root(name string, raw []byte) {
 	if len(raw) > maxSchema {
 		f.note(false, "%s has %d bytes", name, len(raw))

@@ -26,19 +26,18 @@ type Options struct {
 	Version string // Goblin's version for the handshake
 	Logins  string // the folder of logins, or ""
 	Folder  string // the project for servers with one process per project
-	// Resolve returns the values of config references. Nil resolves none.
+	// Resolve returns the values of config references. nil resolves none.
 	Resolve config.Resolver
-	// Redact removes secrets from server output. Nil changes nothing.
+	// Redact removes secrets from server output. nil changes nothing.
 	Redact func(string) string
 	// Children records child processes, so that they can be stopped if this process is
-	// killed. Nil records none.
+	// killed. nil records none.
 	Children *childproc.Registry
 	// OnListed receives the complete lists of a server by kind, its state, and the names
 	// that the config filters out. It may be called concurrently, and may be nil.
 	OnListed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
 }
 
-// maxParallel is the maximum number of servers checked in parallel.
 const maxParallel = 4
 
 // Servers checks all servers and returns reports in config order.
@@ -122,7 +121,6 @@ func addFailures(r *report.Diagnosis, name string, texts []string, whole string)
 	}
 }
 
-// definition returns the definition with which the server is run.
 func (o *Options) definition(defined *config.Server) *config.Server {
 	s := *defined
 	s.Disabled = false
@@ -152,15 +150,13 @@ func splitFix(text string) (wrong, fix string) {
 	return wrong, fix
 }
 
-// listTime is the maximum time for a server's lists.
+// for a server's lists
 const listTime = 30 * time.Second
 
-// pattern compiles an expression on first use.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// connect connects to server s, fetches its lists and closes the connection.
 func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 	names := make([]string, len(p.Config.Servers))
 	for i := range p.Config.Servers {
@@ -194,11 +190,9 @@ func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 	return t
 }
 
-// pingTime limits the wait for a ping.
 const pingTime = 2 * time.Second
 
-// checkAlive returns the connection error. A ping detects processes that exit right after
-// their lists.
+// A ping detects processes that exit right after their lists.
 func checkAlive(ctx context.Context, server *upstream.Server, kind config.Type) error {
 	conn, err := server.Conn()
 	if err != nil || kind != config.Stdio || conn.Info().Era == upstream.Modern {

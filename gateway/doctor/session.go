@@ -34,7 +34,7 @@ type session struct {
 	problems     []registry.Problem
 }
 
-// maxNoted is the maximum number of recorded findings per kind.
+// per kind
 const maxNoted = 100
 
 // SetList implements [upstream.Catalog].
@@ -53,7 +53,7 @@ func (t *session) SetList(server string, kind registry.Kind, items [][]byte) []r
 	return problems
 }
 
-// complete returns the lists, or nil if one could not be fetched.
+// complete returns nil if a list could not be fetched.
 func (t *session) complete() map[int][][]byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +87,6 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// connectError returns the connection error without the state error around it.
 func (t *session) connectError() *upstream.Error {
 	var e, inner *upstream.Error
 	if !errors.As(t.err, &e) {

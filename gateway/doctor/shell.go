@@ -12,7 +12,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxLine is the maximum size of a printed command, in bytes.
+// of a printed command, in bytes
 const maxLine = 4000
 
 // line returns the server's command for a shell, with the environment and folder that
@@ -29,7 +29,6 @@ func (p *serverCheck) line() string {
 	return short(p.Redact(line), maxLine)
 }
 
-// runByHandFix suggests running the command by hand to see its whole output.
 func (p *serverCheck) runByHandFix() string {
 	line := p.line()
 	where := ""
@@ -39,7 +38,6 @@ func (p *serverCheck) runByHandFix() string {
 	return "run it yourself to see the full error" + where + ": " + line
 }
 
-// environment returns the words that run a command with the server's variables only.
 func (p *serverCheck) environment() []string {
 	if runtime.GOOS == "windows" {
 		return nil // Windows has no env command
@@ -69,7 +67,7 @@ func (p *serverCheck) environment() []string {
 	return words
 }
 
-// reference returns a reference to a shell variable, and records it if it is unset.
+// reference also records unset variables.
 func (p *serverCheck) reference(name string) string {
 	name = strings.Map(func(r rune) rune { // a shell could execute other characters
 		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -96,7 +94,7 @@ func (p *serverCheck) source(name, value string) string {
 	return name
 }
 
-// word quotes a word for a shell. It replaces secret variable values by references.
+// Secret values of variables become references.
 func (p *serverCheck) word(s string) string {
 	for _, name := range slices.Sorted(maps.Keys(p.s.Variables)) {
 		value := p.s.Variables[name]
@@ -110,7 +108,7 @@ func (p *serverCheck) word(s string) string {
 	return termtext.Portable(termtext.QuoteWord(p.Redact(s)))
 }
 
-// part is like word, for a part of a word, which may be empty.
+// part is like word, but s may be empty.
 func (p *serverCheck) part(s string) string {
 	if s == "" {
 		return ""
@@ -118,13 +116,12 @@ func (p *serverCheck) part(s string) string {
 	return p.word(s)
 }
 
-// missingVariables returns the variables that the server reports as missing, and the fix.
+// The server reports these as missing.
 func (p *serverCheck) missingVariables(words []string) (cause, fix string) {
 	missing, mentioned := stderr.Variables(words)
 	return stderr.MissingVariables(p.s, missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv, p.Config.EnvNames)
 }
 
-// warnUnexpanded warns of texts that a shell would expand and Goblin doesn't.
 func (p *serverCheck) warnUnexpanded() {
 	for _, u := range p.s.Unexpanded() {
 		p.AddWarning(u.Key, u.Text, u.Fix)

@@ -102,7 +102,6 @@ func comment(e *Entry) string {
 	return termtext.Line(termtext.Truncate(text, 200)) + ", from the MCP registry"
 }
 
-// builder resolves inputs and collects questions.
 type builder struct {
 	name      string
 	answers   map[string][]string
@@ -120,7 +119,7 @@ func (b *builder) known() string {
 	return strings.Join(keys, ", ")
 }
 
-// startup is the startup_timeout of packages: the first start downloads them.
+// The first start downloads the package.
 const startup = "2m"
 
 func (b *builder) keys(c *Choice) (map[string]any, error) {
@@ -167,7 +166,7 @@ func (b *builder) pairs(all []KeyValue, has func(KeyValue)) map[string]string {
 	return found
 }
 
-// checkURL checks a URL. References may have any value.
+// References may have any value.
 func checkURL(text string) error {
 	u, err := url.Parse(references().ReplaceAllString(text, "x"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(text, unicode.IsSpace) {
@@ -176,7 +175,6 @@ func checkURL(text string) error {
 	return nil
 }
 
-// references matches config references.
 var references = once(`\$\{[^{}]*\}`)
 
 func (b *builder) arguments(all []Argument) (words []string) {
@@ -204,7 +202,7 @@ func (b *builder) arguments(all []Argument) (words []string) {
 	return words
 }
 
-// isFlag reports whether a named argument is a flag without a value.
+// A flag has no value.
 func (a *Argument) isFlag() bool {
 	return a.Value == nil && a.Default == "" && a.Description == "" && a.Placeholder == "" && a.Hint == "" &&
 		len(a.Choices) == 0 && !a.Required && !a.Secret && a.Format == ""
@@ -216,10 +214,8 @@ type segment struct {
 	reference bool
 }
 
-// literal escapes references in a text.
 func literal(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
-// join returns the config text of segments.
 func (b *builder) join(pieces []segment) string {
 	var out, plain strings.Builder
 	flush := func() {
@@ -241,13 +237,12 @@ func (b *builder) join(pieces []segment) string {
 	return out.String()
 }
 
-// reference reports whether an answer is a single reference.
 func reference(s string) bool {
 	at := references().FindStringIndex(s)
 	return at != nil && at[0] == 0 && at[1] == len(s)
 }
 
-// value resolves an input. ok is false if it has no value and needs none.
+// ok is false if an input has no value and needs none.
 func (b *builder) value(key string, in Input, repeated bool) (values [][]segment, ok bool) {
 	if in.Value == nil {
 		return b.answer(key, in, repeated)
@@ -258,8 +253,8 @@ func (b *builder) value(key string, in Input, repeated bool) (values [][]segment
 
 var variable = once(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
-// fill replaces variables in a value. whole is false if one has no value. Braces around
-// an unknown name stay. Variables of a secret value are secret.
+// whole is false if a variable has no value. Braces around an unknown name stay.
+// Variables of a secret value are secret.
 func (b *builder) fill(of Input) (pieces []segment, whole bool) {
 	template := *of.Value
 	whole = true
@@ -340,7 +335,6 @@ func (b *builder) secret(key string, n int, value string) string {
 	return "${keyring:" + name + "}"
 }
 
-// normalizeName replaces characters that are invalid in names of secrets and servers.
 func normalizeName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {

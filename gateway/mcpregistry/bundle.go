@@ -34,8 +34,7 @@ const (
 
 var sum = once(`^[A-Fa-f0-9]{64}$`)
 
-// bundleProblem returns why an mcpb package can't be used, or "". A checksum is required,
-// to verify the download.
+// A checksum is required, to verify the download.
 func bundleProblem(p *Package) string {
 	u, err := url.Parse(p.Identifier)
 	switch {
@@ -78,7 +77,6 @@ type commandLine struct {
 	Env     map[string]string `json:"env"`
 }
 
-// option is a setting for users.
 type option struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -195,7 +193,6 @@ func (b *bundle) read() error {
 	return nil
 }
 
-// commandLine returns the command that runs the server on this system.
 func (m *manifest) commandLine() commandLine {
 	run := m.Server.Run.commandLine
 	if own, ok := m.Server.Run.Platforms[platform()]; ok {
@@ -229,7 +226,6 @@ func (m *manifest) commandLine() commandLine {
 	return run
 }
 
-// bundle sets the keys of an unpacked server.
 func (b *builder) bundle(bun *bundle, keys map[string]any) {
 	run := bun.manifest.commandLine()
 	command, _ := b.text(bun, run.Command)
@@ -262,7 +258,7 @@ func (b *builder) bundle(bun *bundle, keys map[string]any) {
 	keys["cwd"] = literal(bun.folder)
 }
 
-// text replaces references in a manifest template. whole is false if one has no value.
+// whole is false if a reference has no value.
 func (b *builder) text(bun *bundle, template string) (pieces []segment, whole bool) {
 	whole = true
 	end := 0
@@ -385,7 +381,7 @@ func (b *bundle) unpack() (err error) {
 	return os.Rename(temp, b.folder)
 }
 
-// extract writes one file of an archive into a folder. It rejects paths outside of it.
+// It rejects paths outside of the folder.
 func extract(f *zip.File, folder string, room int64, runs bool) (left int64, err error) {
 	mode := f.Mode()
 	switch {

@@ -61,7 +61,6 @@ func (c *Choice) Command() string {
 	return c.plan.command
 }
 
-// plan describes how a package is run.
 type plan struct {
 	command string
 	before  []string // in front of the runtime arguments
@@ -71,8 +70,7 @@ type plan struct {
 	passes  bool     // environment variable names are arguments, too
 }
 
-// Valid words of a command line. Other text is not a package, but a mistake or an attempt
-// to inject options.
+// Other text is not a package, but a mistake or an attempt to inject options.
 var (
 	npmName   = once(`^(@[a-zA-Z0-9~][a-zA-Z0-9._~-]*/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$`)
 	pypiName  = once(`^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?$`)
@@ -89,7 +87,6 @@ func once(expr string) func() *regexp.Regexp {
 
 const maxWord = 300 // bytes of an identifier
 
-// newPlan returns the plan of a package, or why there is none.
 func newPlan(p *Package) (*plan, string) {
 	if t := p.Transport.Type; t != "" && t != "stdio" {
 		return nil, fmt.Sprintf("it serves %s itself: start it and add its URL", t)
@@ -129,8 +126,7 @@ func withVersion(identifier, sep, version string) string {
 	return identifier + sep + version
 }
 
-// checkBase checks the URL of a package registry. It returns "" for usual, the default
-// one.
+// other is "" for usual, the default registry.
 func (p *Package) checkBase(usual string) (other, problem string) {
 	if p.RegistryBaseURL == "" || strings.TrimSuffix(p.RegistryBaseURL, "/") == usual {
 		return "", ""

@@ -38,9 +38,8 @@ type Client struct {
 	transport http.RoundTripper
 }
 
-// do sends a request to the registry or to a host from its answers. A registry on the
-// internet must not refer to private addresses. Without a BaseURL all addresses are
-// allowed.
+// A registry on the internet must not refer to private addresses. Without a BaseURL all
+// addresses are allowed.
 func (c *Client) do(req *http.Request) (*http.Response, error) {
 	c.connect.Do(func() {
 		c.transport = http.DefaultTransport
@@ -54,7 +53,7 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 // ErrNotFound means that the registry doesn't have the server or the version.
 var ErrNotFound = errors.New("is not in the registry")
 
-// errUnavailable marks failures after which an old answer is used.
+// An old answer is used after this error.
 var errUnavailable = errors.New("registry unavailable")
 
 // SearchResult is the result of a search.
@@ -139,8 +138,7 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 	return page.Metadata.Next, nil
 }
 
-// matches reports whether an entry contains all words except asked, which the registry
-// already matched.
+// The registry already matched asked.
 func matches(e Entry, words []string, asked string) bool {
 	text := strings.ToLower(e.Name + "\n" + e.Title + "\n" + e.Description)
 	for _, w := range words {
@@ -230,8 +228,8 @@ func (c *Client) valid() bool {
 	return err == nil && base.Host != "" && (base.Scheme == "https" || base.Scheme == "http") && base.RawQuery == "" && base.Fragment == ""
 }
 
-// ask returns an answer from the cache if it is fresh, from the registry, or an old
-// cached one if the registry is unavailable.
+// ask returns a fresh cached answer, the registry's, or an old cached one if the registry
+// is unavailable.
 func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	if !c.valid() {
 		return answer{}, fmt.Errorf("the registry %q %w %s", c.BaseURL, ErrInvalidURL, OfficialURL)
@@ -252,7 +250,6 @@ func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	return answer{}, err
 }
 
-// safeRedirect follows up to three redirects, but none from https to http.
 func safeRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > 3 || via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
 		return errors.New("too many redirects, or a redirect from https to http")
