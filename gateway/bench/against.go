@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// figure is a row of a comparison.
 type figure struct {
 	name string
 	show func(float64) string
-	// mean is set for values that the system counts too coarsely for one turn. Then the
-	// mean of all turns is used instead of medians.
+	// mean is set for values that the system counts too coarsely for one turn. The mean
+	// of all turns then replaces medians.
 	mean bool
 }
 
@@ -51,15 +50,13 @@ func (l *load) against(other, only string) error {
 	return nil
 }
 
-// contender starts what is measured of one side. turn returns the figures of one turn,
-// end stops the processes.
+// turn returns the figures of one turn, end stops the processes.
 type contender func(programs) (turn func() ([]float64, error), end func(), err error)
 
-// turns holds the values of one life: for each figure, both sides' values in order of
-// turns.
+// turns holds both sides' values for each figure, in order of turns.
 type turns [][2][]float64
 
-// pair compares both sides for 20 s in several lives, and reports each figure.
+// pair compares both sides for 20 s in several lives.
 func (l *load) pair(title string, figures []figure, sides [2]programs, start contender) error {
 	all := make([]turns, l.lives)
 	for i := range all {
@@ -111,8 +108,8 @@ func (l *load) live(n, figures int, sides [2]programs, start contender) (turns, 
 	return values, nil
 }
 
-// compared returns the row of figure i: each side's median, the median of the lives'
-// ratios, and their minimum and maximum.
+// compared returns each side's median, the median of the lives' ratios, and their minimum
+// and maximum.
 func (f figure) compared(i int, all []turns) []string {
 	var sides [2][]float64
 	var ratios []float64
@@ -188,7 +185,6 @@ func (l *load) callsOf(ways []*target, size, window int) (all []float64, err err
 	return all, nil
 }
 
-// waysIn are the transports to Goblin.
 var waysIn = [3]string{"stdio --standalone", "stdio (bridge to a daemon)", "Streamable HTTP"}
 
 func (l *load) ways(programs programs) (targets []*target, end func(), err error) {

@@ -53,8 +53,6 @@ func (l *load) calls() error {
 	return l.sdkCalls()
 }
 
-// plainCalls measures tools/call of three sizes, with 1, 16 and 64 in flight, through all
-// transports.
 func (l *load) plainCalls() error {
 	alone, err := l.newFixture(1, 1)
 	if err != nil {
@@ -221,7 +219,7 @@ type measurement struct {
 
 func (m measurement) ratio() float64 { return float64(m.p50) / float64(m.direct) }
 
-// The judges return a verdict on a budget, or "" without one.
+// The judges return "" without a budget.
 
 func judgeAlone(r *report, m measurement) string {
 	switch {

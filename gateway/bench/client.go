@@ -11,8 +11,7 @@ import (
 	"strconv"
 )
 
-// client is an MCP client over byte streams. One goroutine at a time may send, and one
-// may receive.
+// One goroutine at a time may send, and one may receive.
 type client struct {
 	PID int // of the server; 0 inside this process
 
@@ -22,7 +21,6 @@ type client struct {
 	id  int
 }
 
-// hello is the params of initialize.
 const hello = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
 
 func connect(in io.WriteCloser, out io.Reader) *client {

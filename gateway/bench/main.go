@@ -45,15 +45,14 @@ type load struct {
 	dir   string
 	progs programs
 	scale float64 // 1 for two minutes
-	// lives is the number of starts of each process in a comparison. Where a process is placed in memory
-	// and on cores changes its call times by up to 20 % for its whole life. This also holds for two copies
-	// of one binary.
+	// lives is the number of starts of each process in a comparison. Its placement in
+	// memory and on cores changes its call times by up to 20 % for its whole life, even
+	// for two copies of one binary.
 	lives   int
 	fixture int // counts folders
 	out     report
 }
 
-// parts lists the measurements in report order.
 var parts = []struct {
 	name string
 	run  func(*load) error

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// tick is the unit of processor time in /proc: sysconf _SC_CLK_TCK in proc(5), which is
-// 100 on all of Go's architectures.
+// tick is sysconf _SC_CLK_TCK in proc(5), which is 100 on all of Go's architectures.
 const tick = 10 * time.Millisecond
 
 func processorTime(pid int) time.Duration {
@@ -24,11 +23,10 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// resident returns the resident memory of a process in KiB, or 0 if unknown.
+// resident returns the memory of a process in KiB, or 0 if unknown.
 func resident(pid int) int { return status(pid, "VmRSS:") }
 
-// ownMemory returns the anonymous memory of a process in KiB. File-backed memory may be
-// shared.
+// ownMemory returns anonymous memory in KiB. File-backed memory may be shared.
 func ownMemory(pid int) int { return status(pid, "RssAnon:") }
 
 func status(pid int, name string) int {

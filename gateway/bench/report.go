@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// report prints results and counts budgets.
 type report struct {
 	to          io.Writer
 	met, missed int
@@ -23,7 +22,6 @@ func (r *report) section(title string, columns ...string) {
 // line writes a line. It ignores errors: then stdout is closed.
 func (r *report) line(text string) { _, _ = fmt.Fprintln(r.to, text) }
 
-// row prints one line of a table, with a wide first column.
 func (r *report) row(columns ...string) {
 	var line strings.Builder
 	for i, c := range columns {
@@ -70,7 +68,6 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// duration formats a duration with three digits.
 func duration(d time.Duration) string {
 	switch a := d.Abs(); {
 	case a < 100*time.Microsecond:
@@ -83,7 +80,6 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.0f ms", float64(d)/1e6)
 }
 
-// quantile returns the q-quantile of all.
 func quantile[T cmp.Ordered](all []T, q float64) T {
 	var none T
 	if len(all) == 0 {

@@ -10,18 +10,16 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// sdkMode is the argument that turns this program into an MCP server on stdin and stdout.
 const sdkMode = "sdkserver"
 
-// sdkPrograms returns the programs with a typical mcp-go server. It is this program,
-// because linking mcp-go would slow the test server's start by 5 ms.
+// sdkPrograms uses this program as the server. The test server would start 5 ms later if
+// it linked mcp-go.
 func (p programs) sdkPrograms() (programs, error) {
 	self, err := os.Executable()
 	p.server = []string{self, sdkMode}
 	return p, err
 }
 
-// serveSDK serves the tool "echo", which returns a text of "size" bytes.
 func serveSDK() error {
 	s := server.NewMCPServer("bench", "1", server.WithToolCapabilities(false))
 	var texts sync.Map // results of echo, by size

@@ -20,8 +20,8 @@ type programs struct {
 // modulePath is set by gateway/deploy/renamemodule.
 const modulePath = "goblin"
 
-// buildPrograms builds Goblin and the test server into dir. If $GOBLIN_BENCH_BINARY is
-// set, it is used instead of building Goblin.
+// buildPrograms builds Goblin, unless $GOBLIN_BENCH_BINARY replaces it, and the test
+// server.
 func buildPrograms(dir string) (programs, error) {
 	server := filepath.Join(dir, "testserver")
 	p := programs{goblin: os.Getenv("GOBLIN_BENCH_BINARY"), server: []string{server, "-fast"}}
@@ -41,7 +41,7 @@ func goBuild(path, pkg string) error {
 	return nil
 }
 
-// touched is the URI of the resource that the tool "touch" reports as updated.
+// touched is the resource that the tool "touch" reports as updated.
 const touched = "file:///srv/data/touched.json"
 
 // setup is a config with servers named s0, s1 and so on.
@@ -52,8 +52,7 @@ type setup struct {
 	programs programs
 }
 
-// newSetup writes a config with servers with the given number of resources. dir must be
-// short, because it contains the daemon's socket.
+// dir must be short, because it contains the daemon's socket.
 func newSetup(dir string, p programs, servers, resources int) (*setup, error) {
 	s := &setup{config: filepath.Join(dir, "c.yaml"), programs: p}
 	s.env = []string{"XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir, "HOME=" + dir, "GOBLIN_CONFIG=" + s.config}

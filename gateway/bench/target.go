@@ -20,7 +20,6 @@ type target struct {
 	// judge compares a measurement with its budget. It may be nil.
 	judge func(*report, measurement) string
 
-	// Results.
 	latency []time.Duration
 	rate    []float64 // calls per second, per turn
 	cpu     time.Duration
@@ -48,8 +47,8 @@ func (t *target) spent() (all time.Duration) {
 
 func (t *target) reset() { t.latency, t.rate, t.cpu = nil, nil, 0 }
 
-// stream returns a load over a byte stream. One goroutine sends and receives, so that the
-// client is no bottleneck. Requests are far smaller than a pipe's buffer.
+// One goroutine sends and receives, so that the client is no bottleneck. Requests are far
+// smaller than a pipe's buffer.
 func stream(p *client) func(int, string, int, time.Duration) ([]time.Duration, error) {
 	const slots = 64
 	round := 1 << 14 // above the client's other ids
@@ -91,7 +90,6 @@ func stream(p *client) func(int, string, int, time.Duration) ([]time.Duration, e
 
 var idMember = []byte(`"id":`)
 
-// idOf checks a response and returns its id.
 func idOf(answer []byte, size int) (int, error) {
 	_, rest, _ := bytes.Cut(answer[:min(len(answer), 100)], idMember)
 	end := bytes.IndexByte(rest, ',')

@@ -14,7 +14,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// pages lists all resources and returns the times until the first and the last page.
+// pages returns the times until the first and the last page of resources.
 func pages(p *client) (count int, first, all time.Duration, err error) {
 	begin := time.Now()
 	params := "{}"
@@ -91,8 +91,7 @@ func (l *load) catalog(f *setup, n int) error {
 	return nil
 }
 
-// begin starts Goblin and waits until all servers have listed. memory and own are the
-// results of [resident] and [ownMemory] at that time.
+// begin starts Goblin. memory and own are measured when all servers have listed.
 func begin(f *setup) (answered, ready time.Duration, memory, own int, err error) {
 	start := time.Now()
 	p, err := f.Start("stdio", "--standalone")
@@ -135,8 +134,6 @@ func beginDirect(f *setup, servers int) (time.Duration, error) {
 	return took, fault
 }
 
-// starts measures the time from start until initialize is answered and everything is
-// listed.
 func (l *load) starts() error {
 	l.out.section("from start to ready", "", "p50", "p99", "p50 ratio", "MiB", "budget")
 	budgets := map[int]time.Duration{1: 30 * time.Millisecond, 20: 60 * time.Millisecond}
@@ -183,8 +180,7 @@ func (l *load) starts() error {
 
 const subscribers = 50
 
-// crowd is a set of Streamable HTTP sessions that are subscribed to one resource of a
-// daemon.
+// crowd is a set of HTTP sessions that are subscribed to one resource of a daemon.
 type crowd struct {
 	ctx       context.Context
 	caller    *web
@@ -290,7 +286,6 @@ func (l *load) updates() error {
 	return nil
 }
 
-// subscriber returns the session-wide stream of a subscribed session.
 func subscriber(url string) (*http.Response, error) {
 	w, err := newWeb(url)
 	if err != nil {

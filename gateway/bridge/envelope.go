@@ -39,7 +39,7 @@ func scan(frame []byte) (e envelope) {
 	return e
 }
 
-// A daemon refuses larger batches.
+// maxBatch is the maximum number of messages in a batch that a daemon accepts.
 const maxBatch = 1000
 
 // messages returns the messages of a frame: the frame itself with envelope e, or the

@@ -201,7 +201,7 @@ func (b *bridge) adopt(l *link) {
 	}
 }
 
-// The daemon refuses an initialize in a batch.
+// noteAllLocked ignores an initialize in a batch, which the daemon refuses.
 func (b *bridge) noteAllLocked(e envelope, frame []byte) {
 	alone := !rawjson.IsArray(frame)
 	for e, m := range messages(e, frame) {

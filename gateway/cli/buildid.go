@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// Go's build ID is in these first bytes of an executable.
+	// buildIDHead is the size of the part of an executable that has Go's build ID, in
+	// bytes.
 	buildIDHead = 64 << 10
 	// in bytes
 	shortBuildID = 12
@@ -37,7 +38,7 @@ func buildID(revision string) string {
 	return revision[:min(len(revision), shortRevision)] + "-" + id
 }
 
-// On Linux this works even after another build replaced the file.
+// openExecutable works on Linux even after another build replaced the file.
 func openExecutable() (*os.File, error) {
 	if f, err := os.Open("/proc/self/exe"); err == nil {
 		return f, nil

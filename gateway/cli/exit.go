@@ -67,7 +67,7 @@ func ExitCode(err error) int {
 	}
 }
 
-// The reader of the output may exit early, as head does.
+// isBrokenPipe reports whether the reader of the output exited, as head does.
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // Report prints err in one line on stderr, or one line per mistake in a config. It

@@ -9,7 +9,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// In bytes. A full file becomes <file>.1.
+// maxLog is the maximum size of log.file in bytes. A full file becomes <file>.1.
 const maxLog = 32 << 20
 
 // Logger returns the logger of a serving mode. It writes to log.file, or to fallback if

@@ -79,7 +79,7 @@ func newBigrams(s string) *bigramCounts {
 	return g
 }
 
-// It includes a pair for the start of s.
+// eachBigram calls do for each pair in s, including one for its start.
 func eachBigram(s string, do func(pair uint16)) {
 	before := byte('^')
 	for i := range min(len(s), 1<<11) {

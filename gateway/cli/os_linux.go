@@ -11,7 +11,7 @@ import (
 
 const getTermios = unix.TCGETS
 
-// A zombie has exited but was not reaped.
+// zombie reports whether a process has exited but was not reaped.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -22,7 +22,7 @@ func zombie(pid int) bool {
 	return i >= 0 && i+2 < len(stat) && stat[i+2] == 'Z'
 }
 
-// It works even if the terminal was opened as /dev/tty.
+// ttyName returns the file of a terminal, even if it was opened as /dev/tty.
 func ttyName(fd int) string {
 	const pty = 136 // major device number in the kernel's list
 	if dev, err := unix.IoctlGetUint32(fd, unix.TIOCGDEV); err == nil && unix.Major(uint64(dev)) == pty {

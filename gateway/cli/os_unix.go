@@ -49,7 +49,7 @@ func withDescriptor(f *os.File, do func(fd int)) {
 	}
 }
 
-// Collecting these would close the process's descriptors.
+// kept prevents that files are collected, which would close the process's descriptors.
 var kept []*os.File
 
 // IsRunning reports whether a process runs. Zombies don't count.

@@ -24,7 +24,8 @@ type Version struct {
 // Release with a "v" in front.
 const Release = "0.1.0"
 
-// go build generates such versions for untagged revisions.
+// isPseudoVersion reports whether go build generated the version for an untagged
+// revision.
 func isPseudoVersion(version string) bool {
 	return regexp.MustCompile(`\d{14}-[0-9a-f]{12}$`).MatchString(version)
 }

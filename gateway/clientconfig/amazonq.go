@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Amazon Q's editors write default.json, and its command line has one file per agent.
-// Both read mcp.json unless useLegacyMcpJson is false.
+// amazonQPlaces returns the files of Amazon Q Developer. Its editors write default.json,
+// and its command line has one file per agent. Both read mcp.json unless useLegacyMcpJson
+// is false.
 func amazonQPlaces(m *Machine) []place {
 	legacy := at(amazonQ, home(".aws/amazonq/mcp.json"))(m)
 	editors := at(amazonQ, home(".aws/amazonq/default.json"), home(".aws/amazonq/agents/default.json"))(m)

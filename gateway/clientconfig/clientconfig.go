@@ -308,12 +308,13 @@ func envOr(variable, there, other string) func(m *Machine) string {
 	}
 }
 
-// Programs from Linux use the XDG config directory on all systems.
+// xdg locates a file in the XDG config directory, which programs from Linux use on all
+// systems.
 func xdg(file string) func(m *Machine) string {
 	return envOr("XDG_CONFIG_HOME", file, ".config/"+file)
 }
 
-// Desktop applications use this config directory.
+// app locates a file in the config directory of desktop applications.
 func app(file string) func(m *Machine) string {
 	return func(m *Machine) string {
 		switch m.OS {

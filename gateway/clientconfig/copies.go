@@ -39,7 +39,7 @@ var copyName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\.goblin-[0-9]{8}-[0-9]{6}(?:-[0-9]{1,3})?$`)
 })
 
-// It includes copies by older versions of Goblin.
+// copies includes those by older versions of Goblin.
 func copies(path string) (list []string) {
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const hiddenValue = "…"
 
-// In bytes. Files with longer lines are broken up.
+// maxLine is in bytes. Files with longer lines are broken up.
 const maxLine = 1000
 
 // Diff returns the changed lines in the format of diff -u. Values and comments are
@@ -104,7 +104,7 @@ func (d *dialect) masked(text []byte, own []string) (string, error) {
 	return string(v.Pack()), nil
 }
 
-// It finds secrets in the wrong place.
+// secretName reports whether a key looks like a misplaced secret.
 func secretName(key string) bool { return config.LooksRandom(key) || strings.ContainsAny(key, "\n=") }
 
 // within is true inside Goblin's entry.

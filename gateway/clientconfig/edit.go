@@ -109,7 +109,7 @@ func tomlEntry(section, name string, entry map[string]any) string {
 	return out.String()
 }
 
-// The given keys come first, then the others sorted.
+// inOrder returns the keys of an entry: first the given ones, then the others sorted.
 func inOrder(entry map[string]any, first ...string) []string {
 	keys := slices.DeleteFunc(slices.Clone(first), func(key string) bool { _, ok := entry[key]; return !ok })
 	for _, key := range slices.Sorted(maps.Keys(entry)) {

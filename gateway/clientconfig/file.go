@@ -123,7 +123,7 @@ func decode(f format, text []byte) (doc map[string]any, err error) {
 	return doc, err
 }
 
-// Deep nesting would overflow recursive parsers.
+// isTooDeep reports whether the nesting is too deep for recursive parsers.
 func isTooDeep(text []byte) bool {
 	depth := 0
 	for _, c := range text {
@@ -173,7 +173,8 @@ func decodeJSON(text []byte) (doc map[string]any, err error) {
 	return doc, nil
 }
 
-// Clients differ in which duplicate they use.
+// rejectDuplicates returns an error for duplicate keys, since clients differ in which one
+// they use.
 func rejectDuplicates(text []byte, v *hujson.Value, depth int) error {
 	if depth > maxDepth {
 		return errors.New("nested too deeply")

@@ -53,7 +53,7 @@ func isSameServer(a, b *Server) bool {
 	return (a.OriginalName == b.OriginalName || elsewhere) && Equal(a.Keys, b.Keys)
 }
 
-// A server is enabled if any duplicate is.
+// join enables the server if any duplicate is enabled.
 func join(s *Server, other Server) {
 	for _, from := range other.Clients {
 		if !slices.Contains(s.Clients, from) {
@@ -73,7 +73,7 @@ func join(s *Server, other Server) {
 	}
 }
 
-// These don't identify a server.
+// policyKeys lists keys that don't identify a server.
 var policyKeys = []string{"disabled", "timeout", "call_timeout", "startup_timeout"}
 
 // Equal reports whether two entries run the same server in the same way.

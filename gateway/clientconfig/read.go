@@ -167,7 +167,7 @@ func byContent(kind format, doc map[string]any) *dialect {
 	return &d
 }
 
-// VS Code has another form there.
+// ofOpencode reports whether entries have opencode's form instead of VS Code's.
 func ofOpencode(doc, servers map[string]any) bool {
 	schema, _ := doc["$schema"].(string)
 	for _, v := range servers {
@@ -286,7 +286,7 @@ type item struct {
 
 const maxServers = 1000
 
-// Newest first.
+// forms returns the newest first.
 func (d *dialect) forms() []*dialect { return append(slices.Clone(d.also), d) }
 
 // formOf prefers the form with Goblin's entry, then the newest with entries, then one
@@ -309,7 +309,8 @@ func (d *dialect) formOf(doc map[string]any) *dialect {
 	return cmp.Or(filled, there, d)
 }
 
-// none reports that the file has no section for servers.
+// entries returns the servers in all forms. none reports that the file has no section for
+// them.
 func (d *dialect) entries(doc map[string]any) (list []item, none bool, err error) {
 	none = true
 	for _, form := range d.forms() {
@@ -444,7 +445,7 @@ func defaults(doc map[string]any) map[string]string {
 	return of
 }
 
-// It is Gemini CLI that excludes servers.
+// disabledNames returns a function that reports whether Gemini CLI excludes a server.
 func disabledNames(doc map[string]any) func(name string) bool {
 	inner, _ := doc["mcp"].(map[string]any)
 	excluded := append(texts(inner["excluded"]), texts(doc["excludeMCPServers"])...)

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/state"
 )
 
-// In bytes: two client files in base64.
+// maxRecord allows two client files in base64, in bytes.
 const maxRecord = 4 * maxFile
 
 // record undoes a change. It contains the old and the new bytes of the changed range.
@@ -44,7 +44,7 @@ type takenEntry struct {
 	Section []string       `json:"section,omitempty"`
 }
 
-// Older records have no section.
+// isOf reports whether the entry belonged to a form's section. Older records don't say.
 func (t takenEntry) isOf(d *dialect) bool {
 	return len(t.Section) == 0 || slices.Equal(t.Section, d.section)
 }

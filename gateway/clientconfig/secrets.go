@@ -103,7 +103,7 @@ func (x *split) within(args []string) []string {
 	return args
 }
 
-// In bytes. A shorter text may occur in another one by chance.
+// minDistinct is in bytes. A shorter text may occur in another one by chance.
 const minDistinct = 6
 
 // written returns the position and form of a secret in an argument, including URL
@@ -160,7 +160,7 @@ func WithSecrets(entry map[string]any, get func(name string) (string, error)) ma
 
 var keyringReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
 
-// A flag, a variable, a header or a query parameter.
+// labelled matches a flag, a variable, a header or a query parameter.
 var labelled = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(?:=|:\s+(?:[A-Za-z]+ )?)$`)
 })
@@ -181,8 +181,8 @@ func refers(text string) bool {
 	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
 }
 
-// A package, a file, an address or a command. "=" is excluded since base64 values end
-// with it.
+// subject matches a package, a file, an address or a command, but not "=", which ends
+// base64 values.
 var subject = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s[:cntrl:]=-][^\s[:cntrl:]=]*$`) })
 
 // Summary describes a server in a few words without secrets: its program and first

@@ -71,7 +71,8 @@ func (r *reading) entries(f *FileServers, list []item, off func(name string) boo
 	}
 }
 
-// A non-empty why is the reason to skip the entry.
+// read converts an entry to keys of Goblin's config. A non-empty why is the reason to
+// skip it.
 func (r *reading) read(written entryKeys) (why string) {
 	if written["source"] == "extension" || written["settings"] != nil && !reaches(map[string]any(written)) {
 		return "is part of an editor extension"
@@ -118,7 +119,7 @@ func (r *reading) read(written entryKeys) (why string) {
 	return ""
 }
 
-// Keys of a translated entry that are imported or have no effect.
+// understood lists the keys of a translated entry that are imported or have no effect.
 var understood = []string{
 	"command", "args", "env", "cwd", "url", "type", "headers", "disabled", "timeout", "settings", "tags",
 	"env_keys", "env_vars", "envFile", "sandbox", "sandboxEnabled", "oauth", "auth", "scopes", "authProviderType", "headersHelper",
@@ -247,7 +248,7 @@ func FindRelativePath(entry map[string]any) string {
 	return ""
 }
 
-// Codex passes these variables on.
+// inherited returns the variables that Codex passes on.
 func inherited(v any) (names []string) {
 	list, _ := v.([]any)
 	for _, v := range list {
@@ -263,7 +264,7 @@ func inherited(v any) (names []string) {
 	return names
 }
 
-// The client reads the file when it starts the server.
+// envFile adds the variables of a file that the client reads when it starts the server.
 func (r *reading) envFile(file string, env map[string]string) {
 	if file == "" {
 		return
@@ -344,7 +345,8 @@ func inserted(text, name, value string) string {
 	return strings.Join(parts, "$${")
 }
 
-// goose expands variables in headers only. expanding enables them until end is called.
+// expanding enables variables until end is called, since goose expands them in headers
+// only.
 func (r *reading) expanding(e entryKeys) (end func()) {
 	inner := *r.dialect
 	inner.expands = braces | dollar

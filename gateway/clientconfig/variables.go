@@ -21,7 +21,7 @@ var (
 	inCurly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\{(env|file):([^{}]+)\}`) })
 )
 
-// In bytes.
+// maxReference is in bytes.
 const maxReference = 4096
 
 // text converts a client's text to Goblin's syntax. The client's variables become ${X}.
@@ -171,7 +171,7 @@ func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	return value, true
 }
 
-// ok is false if the path cannot be part of a reference.
+// file returns a reference to a file. ok is false if its path cannot be part of one.
 func (r *reading) file(name string) (value string, ok bool) {
 	dir := strings.ReplaceAll(r.dir, `\`, "/")
 	at := path.Join(dir, name)
@@ -211,7 +211,7 @@ func (r *reading) input(id string) string {
 	return "${" + name + "}"
 }
 
-// The client must not expand a part of Goblin's command line.
+// writable returns an error if the client would expand a part of Goblin's command line.
 func (c *Client) writable(d *dialect, words ...string) error {
 	for _, word := range words {
 		at := -1

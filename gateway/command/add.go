@@ -77,7 +77,6 @@ Quote ${VAR} so that your shell doesn't expand it: Goblin does, when it starts.`
 	return cmd
 }
 
-// server returns the config entry that the command line describes.
 func (n *addFlags) server(cmd *cobra.Command, args []string) (s configedit.Server, err error) {
 	dash := cmd.ArgsLenAtDash()
 	if len(args) == 0 || dash == 0 {
@@ -111,7 +110,6 @@ func (n *addFlags) server(cmd *cobra.Command, args []string) (s configedit.Serve
 	return s, n.fill(cmd, s.Keys)
 }
 
-// fill adds the values of flags to the keys of a server.
 func (n *addFlags) fill(cmd *cobra.Command, keys map[string]any) error {
 	switch n.kind {
 	case "":
@@ -132,14 +130,11 @@ func (n *addFlags) fill(cmd *cobra.Command, keys map[string]any) error {
 	return pairs(cmd, keys, "headers", "--header", ":", n.headers)
 }
 
-// hasOtherScheme reports whether an address is a URL whose scheme is not HTTP.
 func hasOtherScheme(address string) bool {
 	scheme, _, ok := strings.Cut(address, "://")
 	return ok && scheme != "http" && scheme != "https" && !strings.Contains(scheme, "${")
 }
 
-// pairs parses flag values of the form NAME, separator by, VALUE, and stores them under a
-// key.
 func pairs(cmd *cobra.Command, keys map[string]any, key, flag, by string, list []string) error {
 	values := make(map[string]string)
 	for _, pair := range list {
@@ -252,10 +247,10 @@ func (o *addResult) String() string {
 	return text
 }
 
-// maxNames is the maximum width of a list of names, in cells.
+// in cells
 const maxNames = 300
 
-// someOf lists names up to maxNames and counts the remaining ones.
+// someOf lists names up to maxNames and counts the others.
 func someOf(names []string) string {
 	line := termtext.Cut(termtext.Line(names[0]), maxNames)
 	for i, name := range names[1:] {

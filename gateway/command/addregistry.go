@@ -38,8 +38,7 @@ func (f *registryFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.set, "set", nil, "with --registry, set a value, `KEY=VALUE`; ${VAR} stays a variable")
 }
 
-// registryServer returns the config entry for "add --registry". It stores the entry's
-// secrets in n.secrets.
+// It stores the entry's secrets in n.secrets.
 func (a *App) registryServer(cmd *cobra.Command, args []string, n *addFlags) (s configedit.Server, err error) {
 	name := strings.Join(args, " ")
 	switch {
@@ -127,7 +126,6 @@ func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*m
 	return d, nil
 }
 
-// nameIsFree returns an error if the config already has a server with this name.
 func (a *App) nameIsFree(name string) error {
 	f, err := a.editableConfig(configedit.Open)
 	if err == nil && f.Keys(name) != nil {
@@ -181,8 +179,7 @@ func registryError(err error) error {
 	return cli.Fail(cli.CodeConnect, "%w", err)
 }
 
-// choosePackage returns one of a server's packages and remotes. On a terminal, the user
-// chooses.
+// On a terminal, the user chooses.
 func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use string) (*mcpregistry.Choice, error) {
 	all := e.Choices()
 	var usable []*mcpregistry.Choice
@@ -245,8 +242,8 @@ func installed(c *mcpregistry.Choice) bool {
 
 const maxAnswers = 50
 
-// askAll asks all questions that have no answer. With requiredOnly, it asks only the
-// required ones without a default.
+// askAll asks unanswered questions. With requiredOnly, it asks only for required values
+// without a default.
 func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers map[string][]string, requiredOnly bool) error {
 	for _, q := range all {
 		needed := q.Required && q.Default == ""
@@ -311,8 +308,6 @@ func (a *App) askQuestion(ctx context.Context, q mcpregistry.Variable) (string, 
 	return a.Ask(ctx, prompt+":")
 }
 
-// showDefinition prints the command, URL, variables and headers of a definition on
-// stderr.
 func (a *App) showDefinition(d *mcpregistry.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {

@@ -120,7 +120,6 @@ func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval
 		a.differencesText(awaiting)+a.approvedText(what, approved))
 }
 
-// approvedText lists the approved tools and the named tools that needed no approval.
 func (a *App) approvedText(what daemon.Approval, approved []string) string {
 	others := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
 	text := ""
@@ -140,8 +139,8 @@ func quoteNames(names []string) string {
 	return strings.Join(each(names, func(name *string) string { return quoteName(*name) }), ", ")
 }
 
-// quoteName returns a name in one line, quoted unless it is a plain word. Users paste
-// names into commands, so a shell must not expand anything in it.
+// quoteName quotes a name unless it is a plain word. Users paste names into commands, so
+// a shell must not expand anything in it.
 func quoteName(name string) string {
 	line := termtext.Name(quotes.Replace(name))
 	switch {
@@ -156,11 +155,9 @@ func quoteName(name string) string {
 	return line
 }
 
-// quotes escapes backslashes and double quotes.
 var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// hardWrap breaks a line at the terminal's width. Continuation lines begin with mark, so
-// that server text can't imitate Goblin's lines.
+// Continuation lines begin with mark, so that server text can't imitate Goblin's lines.
 func (a *App) hardWrap(line, mark string) string {
 	if room := a.Columns - len(mark); room > 20 {
 		line = strings.ReplaceAll(ansi.Hardwrap(line, room, true), "\n", "\n"+mark)
@@ -179,8 +176,6 @@ func countPinned(servers []daemon.Server, of string) (awaiting, withheld int) {
 	return awaiting, withheld
 }
 
-// withheldNote reports how many unapproved tools are hidden, or returns "" if there are
-// none.
 func (a *App) withheldNote(servers []daemon.Server, of string) string {
 	_, n := countPinned(servers, of)
 	if n == 0 {
@@ -203,9 +198,8 @@ func (a *App) printPinned(awaiting []registry.UnapprovedTool) error {
 	return a.printText(a.differencesText(awaiting) + fmt.Sprintf("\nTo approve them: %s\n", a.CommandLine("approve SERVER [TOOL]")))
 }
 
-// differencesText returns the difference between tools and their approved definitions. It
-// is escaped for terminals even in a pipe. Server text is always indented, also in
-// continuation lines.
+// differencesText escapes its result for terminals even in a pipe. Server text is always
+// indented, also in continuation lines.
 func (a *App) differencesText(awaiting []registry.UnapprovedTool) string {
 	var b strings.Builder
 	for i, p := range awaiting {

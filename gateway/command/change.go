@@ -34,8 +34,7 @@ stops the servers after their current calls.`,
 		"Disabled %q in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, true) })
 }
 
-// changeCommand returns a command that changes either all named servers of the config or
-// none.
+// changeCommand returns a command that changes either all named servers or none.
 func (a *App) changeCommand(word, short, long, result string, do func(f *configedit.File, name string) error) *cobra.Command {
 	return a.withJSON("print a JSON object", &cobra.Command{
 		Use: word + " SERVER...", GroupID: cli.GroupConfig, Short: short, Long: long,
@@ -64,7 +63,6 @@ func (a *App) changeCommand(word, short, long, result string, do func(f *confige
 	})
 }
 
-// changeServers changes all named servers and saves the config, or changes nothing.
 func (a *App) changeServers(ctx context.Context, names []string, do func(f *configedit.File, name string) error) (*configedit.File, error) {
 	f, err := a.editableConfig(configedit.Open)
 	if err != nil {

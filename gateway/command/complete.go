@@ -10,8 +10,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// complete returns a completion with the names that the running daemon lists. It starts
-// nothing, because completion must be fast.
+// complete uses only a running daemon, because completion must be fast.
 func (a *App) complete(list string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const only = cobra.ShellCompDirectiveNoFileComp

@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// editableConfig opens the config for a change. The file may be missing.
+// The file may be missing.
 func (a *App) editableConfig(open func(path string) (*configedit.File, error)) (*configedit.File, error) {
 	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), config.DefaultPath(a.Getenv))
 	if path == "" {
@@ -20,7 +20,7 @@ func (a *App) editableConfig(open func(path string) (*configedit.File, error)) (
 	return open(path)
 }
 
-// save writes a config and waits until a running daemon has reloaded it.
+// save waits until a running daemon has reloaded the config.
 func (a *App) save(ctx context.Context, f *configedit.File) error {
 	place, unknown := a.FindDaemon(f.Path()) // before Save: the text determines the daemon's endpoint
 	err := f.Save()
@@ -30,13 +30,12 @@ func (a *App) save(ctx context.Context, f *configedit.File) error {
 	return err
 }
 
-// maxTries is the maximum number of retries after another process changed the file.
+// after another process changed the file
 const maxTries = 50
 
-// maxConfig is the maximum size of a config file, in bytes.
+// in bytes
 const maxConfig = 4 << 20
 
-// canStart reports whether a server is enabled and has no problem.
 func canStart(s *config.Server) bool { return !s.Disabled && s.Problem == "" }
 
 func checkUsable(cfg *config.Config, name string) error {
@@ -60,7 +59,7 @@ func configName(cfg *config.Config) string {
 	return fileName(cfg.Path)
 }
 
-// fileName returns a config's file name for users; "" is the demo.
+// "" is the demo.
 func fileName(path string) string {
 	if path == "" {
 		return "the demo config"

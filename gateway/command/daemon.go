@@ -13,7 +13,8 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// runningDaemon is the daemon that a command talks to. Its config may have mistakes: while editing it, the user can still query and stop the daemon.
+// runningDaemon is the daemon of a config, which may have mistakes: while editing it, the
+// user can still query and stop the daemon.
 type runningDaemon struct {
 	daemon.Remote
 	name   string // of the config, for users
@@ -41,9 +42,9 @@ func (a *App) findDaemon(ctx context.Context) (*runningDaemon, error) {
 	return r, err
 }
 
-// findDaemonOfRemovedFile returns the daemon of a removed config file, or nil. It fails
-// if there are several: they differ in their environment, and only the file could
-// identify the right one.
+// findDaemonOfRemovedFile returns nil if there is no daemon. It fails if there are
+// several: they differ in their environment, and only the file could identify the right
+// one.
 func (a *App) findDaemonOfRemovedFile(ctx context.Context) (*runningDaemon, error) {
 	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), config.DefaultPath(a.Getenv))
 	if path == "" {
@@ -98,7 +99,6 @@ func (a *App) findDaemonOfFile(ctx context.Context) (*runningDaemon, error) {
 	return r, err
 }
 
-// explain adds the config and the fix to the error if no daemon runs.
 func (r *runningDaemon) explain(err error) error {
 	var failed *daemon.OperationError
 	switch {

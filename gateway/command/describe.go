@@ -80,8 +80,7 @@ Uses the running daemon; otherwise starts the required servers temporarily.`,
 	return cmd
 }
 
-// describeOne prints the entry with the given name. It first asks the servers that the
-// spelling suggests.
+// It first asks the servers that the spelling suggests.
 func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describeQuery) error {
 	likely := d.likely(cfg)
 	isDaemon, err := a.findDescribed(ctx, cfg, likely, d)
@@ -133,8 +132,7 @@ func (d *describeQuery) matches() int {
 	return len(d.entries)
 }
 
-// findDescribed finds the entries and the server with the given name. Listed names win
-// over original names.
+// Listed names win over original names.
 func (a *App) findDescribed(ctx context.Context, cfg *config.Config, only []string, d *describeQuery) (isDaemon bool, err error) {
 	best := 1
 	d.entries, d.itself = nil, nil
@@ -174,8 +172,7 @@ func (a *App) findDescribed(ctx context.Context, cfg *config.Config, only []stri
 	return isDaemon, err
 }
 
-// findInList finds entries of one list. Filtered and unapproved entries have no
-// definition.
+// Filtered and unapproved entries have no definition.
 func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describeQuery, add func(description, int)) error {
 	items, err := g.List(ctx, daemon.ListQuery{Kind: list, Server: d.server, Name: d.name})
 	if err != nil {
@@ -233,8 +230,7 @@ func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
 	return nil
 }
 
-// notDescribed returns the error for an unknown name: similar names, or the servers that
-// don't answer. likely are the servers that the name suggests.
+// likely are the servers that the name suggests.
 func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	var down, suggested []string
 	for _, s := range d.servers {
@@ -258,7 +254,6 @@ func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	return cli.Fail(cli.CodeNotFound, "%s; search for entries with \"%s\"", text, a.CommandLine("search WORDS"))
 }
 
-// lines builds a text of labelled values, one per line.
 type lines struct{ strings.Builder }
 
 func (l *lines) add(label, value string) {
@@ -267,13 +262,12 @@ func (l *lines) add(label, value string) {
 	}
 }
 
-// Limits of the lines of a section, in cells.
+// in cells
 const (
 	maxNote      = 1000
 	maxNameCells = 30 // longer names don't shift other lines
 )
 
-// section writes fields under a heading, if there are any.
 func (l *lines) section(heading string, fields []definition.Field) {
 	if len(fields) == 0 {
 		return

@@ -132,7 +132,6 @@ var configCommands = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^goblin validate$|\bgoblin (login|approve|restart|stop|install)\b`)
 })
 
-// withConfigFlag adds --config to the commands in a text, if the user gave it.
 func (a *App) withConfigFlag(text string) string {
 	if a.ConfigFlag == "" {
 		return text
@@ -201,7 +200,7 @@ func (f *doctorResult) all() []*report.Diagnosis {
 	return all
 }
 
-// text returns the result for users. If each is false, a healthy server takes one line.
+// text prints one line for a healthy server, unless each is set.
 func (f *doctorResult) text(each bool) string {
 	var out strings.Builder
 	names, states := 0, len(report.OK)
@@ -258,7 +257,6 @@ func title(c *report.Check) string {
 
 func subject(r *report.Diagnosis) string { return cmp.Or(r.Server, "goblin") }
 
-// mainCheck returns the text of the most informative check of a healthy report.
 func mainCheck(r *report.Diagnosis) string {
 	for _, name := range []string{"lists", doctor.DaemonCheck} {
 		for _, c := range r.Checks {

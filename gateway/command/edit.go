@@ -46,7 +46,7 @@ mistakes isn't saved; you can edit it again. A missing config is created.`,
 	})
 }
 
-// editFile opens the config's text in the user's editor until it is valid.
+// editFile reopens the editor until the text is valid.
 func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 	usual := "vi"
 	if runtime.GOOS == "windows" {

@@ -36,7 +36,7 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// withJSON adds --json to a command. Its value is a.asJSON.
+// withJSON adds --json, which sets a.asJSON.
 func (a *App) withJSON(usage string, cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&a.asJSON, "json", false, usage)
 	return cmd
@@ -49,7 +49,6 @@ func (a *App) serverFlag(cmd *cobra.Command, server *string) {
 	})
 }
 
-// onlyServer returns the server of --server as a list, or nil for all servers.
 func onlyServer(name string) []string {
 	if name == "" || name == registry.Local {
 		return nil
@@ -77,7 +76,7 @@ func kindFlag(cmd *cobra.Command, kind *string, usage string, known []string) {
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// checkKind checks the value of --kind. It also accepts singulars.
+// It also accepts singulars.
 func checkKind(cmd *cobra.Command, kind *string, known []string) error {
 	if slices.Contains(known, *kind+"s") {
 		*kind += "s"
@@ -95,8 +94,7 @@ func checkMIME(cmd *cobra.Command, mime string) error {
 	return nil
 }
 
-// maxObject is the maximum size of a JSON object in bytes. It is the default of
-// limits.frame.
+// maxObject is the default of limits.frame, in bytes.
 const maxObject = 128 << 20
 
 // readObject reads a JSON object from a flag: the object itself, @FILE, or - for stdin.

@@ -15,14 +15,14 @@ import (
 	"goblin/gateway/stack"
 )
 
-// daemonRuns reports whether a daemon runs at an endpoint, or its status is unknown.
+// daemonRuns returns true if a daemon runs or its status is unknown.
 func daemonRuns(ctx context.Context, place daemon.Endpoint) bool {
 	_, err := daemon.Remote{Place: place}.Status(ctx)
 	return !errors.Is(err, daemon.ErrNotRunning)
 }
 
-// withOwnGateway is like withGateway, but always uses a gateway in this process. The
-// config may differ from the running daemon's.
+// withOwnGateway always uses a gateway in this process, since a running daemon's config
+// may differ.
 func (a *App) withOwnGateway(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
 	place, err := a.FindDaemon(cfg.Path) // without an endpoint, children are not recorded
 	catalog := a.ListCacheDir()
@@ -77,7 +77,7 @@ func (h daemonGateway) Connect(ctx context.Context, profile string) (net.Conn, e
 	return daemon.Dial(ctx, h.Place, daemon.KindMCP)
 }
 
-// localGateway is a gateway in this process. It stops with the command.
+// It stops with the command.
 type localGateway struct {
 	daemon.Gateway
 	instance *stack.Stack
@@ -87,8 +87,8 @@ type localGateway struct {
 	log      interface{ Close() error }
 }
 
-// openLocal starts a gateway in this process. It records children in the folder runtime
-// and caches lists in the folder catalog; "" disables either.
+// openLocal records children in the folder runtime and caches lists in the folder
+// catalog; "" disables either.
 func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog string) (Gateway, error) {
 	logger, log, err := a.quietLogger(cfg)
 	if err != nil {
@@ -149,8 +149,7 @@ func (l *localGateway) Close() error {
 	return errors.Join(<-l.ended, l.log.Close())
 }
 
-// openProfile opens a gateway with the servers of a profile. It gets the whole config,
-// because listed names depend on all servers.
+// It gets the whole config, because listed names depend on all servers.
 func (a *App) openProfile(ctx context.Context, part *config.Config, only []string) (Gateway, error) {
 	if only == nil {
 		only = append([]string{}, serverNames(part)...)
@@ -172,8 +171,7 @@ func (a *App) withGateway(ctx context.Context, cfg *config.Config, only []string
 	return a.useGateway(ctx, g, do)
 }
 
-// useGateway calls do with a gateway and closes it. Meanwhile it reports slow servers on
-// stderr.
+// Meanwhile it reports slow servers on stderr.
 func (a *App) useGateway(ctx context.Context, g Gateway, do func(g Gateway) error) error {
 	stop := a.reportWhileWaiting(ctx, g)
 	err := do(g)

@@ -84,7 +84,6 @@ file can't be read, the exit code is 1; the others are still imported.
 	return cmd
 }
 
-// clientsHelp lists the clients, wrapped at 78 cells, for a help text.
 func clientsHelp() string {
 	return ansi.Wordwrap("Clients: "+strings.Join(clientconfig.Names(), ", ")+".", 78, "")
 }
@@ -185,7 +184,6 @@ func (a *App) reportUnreadFiles(found []clientconfig.FileServers) error {
 	return nil
 }
 
-// writeConfig adds servers to a config and saves it, except in a dry run.
 func (a *App) writeConfig(ctx context.Context, f *configedit.File, servers []clientconfig.Server, keep, dryRun bool, did *importResult) (err error) {
 	var kept *secrets.Transaction
 	if keep && !dryRun {
@@ -269,8 +267,6 @@ func (t *importResult) add(f *clientconfig.FileServers) {
 	}
 }
 
-// chooseServers asks the user which servers to add, and whether to store secrets outside
-// the config.
 func (a *App) chooseServers(ctx context.Context, servers []clientconfig.Server, did *importResult, keep bool) ([]clientconfig.Server, bool, error) {
 	c := Selection{Title: "Which servers should be added to " + did.Config + "?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
 	secret := false
@@ -333,8 +329,8 @@ func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, store *s
 	return kept, nil
 }
 
-// replaceConfig writes a config and keeps one backup of the previous one. It removes
-// older backups.
+// replaceConfig writes a config, keeps one backup of the previous one and removes older
+// ones.
 func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup string, err error) {
 	if !f.IsNew() {
 		before, err := state.Read(f.RealPath(), maxConfig)
@@ -357,7 +353,6 @@ func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup str
 	return backup, nil
 }
 
-// newImportedServer returns the output for a server that is in the config now.
 func newImportedServer(s *clientconfig.Server, cfg *config.Config) importedServer {
 	t := importedServer{Name: s.Name, About: s.Summary(), From: s.Clients, Disabled: s.Keys["disabled"] == true, Notes: s.Notes, Needs: s.Needs}
 	if s.OriginalName != s.Name {

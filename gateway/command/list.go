@@ -98,8 +98,7 @@ func (a *App) listEntries(ctx context.Context, cfg *config.Config, q daemon.List
 	return a.reportListGaps(cfg, q, servers)
 }
 
-// reportListGaps reports missing servers and hidden tools on stderr. It returns an error
-// if no enabled server answered.
+// It returns an error if no enabled server answered.
 func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []daemon.Server) error {
 	if q.Kind != "servers" {
 		a.warnDamagedToggles(cfg)
@@ -125,8 +124,7 @@ func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []d
 	return nil
 }
 
-// withStates sets the state of each item. In text output it adds filtered and unapproved
-// entries.
+// In text output it adds filtered and unapproved entries.
 func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, items []daemon.Entry) ([]daemon.Entry, error) {
 	if q.Kind == "servers" {
 		return items, nil
@@ -203,8 +201,7 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon
 	return items, servers, nil
 }
 
-// explainState adds the fix to the error of a server whose command contained its
-// arguments.
+// explainState adds the fix for a server whose command contained its arguments.
 func explainState(cfg *config.Config, s *daemon.Server) {
 	entry, ok := cfg.Server(s.Name)
 	if ok && entry.CommandSplit && s.State != string(registry.StateReady) && s.Error != "" {
@@ -251,7 +248,7 @@ func (a *App) printServers(servers []daemon.Server) error {
 	return a.print(servers, func() error { return a.printTable(serverTable(servers)) })
 }
 
-// mostLogin is the maximum width of the LOGIN column, in cells.
+// of the LOGIN column, in cells
 const mostLogin = 60
 
 func serverTable(servers []daemon.Server) *table {

@@ -165,7 +165,7 @@ func (a *App) showLoginPage(server, page string, noBrowser bool) {
 	}
 }
 
-// readPastedURLs sends each line of stdin to lines and closes lines at the end.
+// readPastedURLs closes lines at the end of stdin.
 func (a *App) readPastedURLs(lines chan<- string) {
 	defer close(lines)
 	in := bufio.NewScanner(a.In)

@@ -20,10 +20,9 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxTail is the maximum number of bytes read from the end of a log file.
+// maxTail is in bytes from the end of the file.
 const maxTail = 4 << 20
 
-// nameCells is the minimum width of a server's name, in cells.
 const nameCells = 10
 
 type logFlags struct {
@@ -102,7 +101,6 @@ func (a *App) showLogs(ctx context.Context, l *logFlags) error {
 	}
 }
 
-// printLogs prints log records, one per line and without control characters.
 func (a *App) printLogs(records []daemon.LogRecord) error {
 	var out bytes.Buffer
 	for i := range records {

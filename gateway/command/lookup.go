@@ -25,7 +25,7 @@ func entryNames(entries []*namedEntry) []string {
 	return each(entries, func(e **namedEntry) string { return (*e).String() })
 }
 
-// nameIndex finds entries by name or glob. It is not safe for concurrent use.
+// It is not safe for concurrent use.
 type nameIndex struct {
 	noun    string        // of the entries, such as "tool"
 	profile string        // of the clients; "" is all clients
@@ -34,7 +34,7 @@ type nameIndex struct {
 	at      map[[2]string]*namedEntry
 }
 
-// entry returns the entry with a server's original name. It adds a new one if necessary.
+// entry adds a missing entry.
 func (x *nameIndex) entry(server, own string) *namedEntry {
 	key := [2]string{server, own}
 	e := x.at[key]
@@ -49,7 +49,7 @@ func (x *nameIndex) entry(server, own string) *namedEntry {
 	return e
 }
 
-// nameMatchers report whether an entry has a name, ordered from the most certain match.
+// nameMatchers start with the most certain match.
 var nameMatchers = []func(e *namedEntry, name string) bool{
 	func(e *namedEntry, name string) bool { return e.inProfile != "" && name == e.inProfile },
 	func(e *namedEntry, name string) bool { return e.listed != "" && name == e.listed || name == e.full() },
@@ -59,7 +59,7 @@ var nameMatchers = []func(e *namedEntry, name string) bool{
 	},
 }
 
-// ownName is the index in nameMatchers of the only match that must be unique.
+// ownName is the only match in nameMatchers that must be unique.
 const ownName = 2
 
 // find returns the entries that the names match, each once. It fails if a name matches
@@ -98,7 +98,6 @@ func (x *nameIndex) findOne(name string) (found []*namedEntry, err error) {
 	return nil, x.notFound(name)
 }
 
-// preferInProfile returns the entries visible in the profile, or all if none is.
 func preferInProfile(entries []*namedEntry) []*namedEntry {
 	seen := slices.DeleteFunc(slices.Clone(entries), func(e *namedEntry) bool { return e.inProfile == "" })
 	if len(seen) == 0 {

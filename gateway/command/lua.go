@@ -16,7 +16,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxSource is the maximum size of a script, in bytes.
+// in bytes
 const maxSource = 64 << 10
 
 func (a *App) lua() *cobra.Command {
@@ -117,7 +117,6 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 	return a.printJSON(answer.Value)
 }
 
-// scriptError replaces "script" in a script's error by its file name.
 func scriptError(file, text string) string {
 	if file == "-" {
 		file = "stdin"

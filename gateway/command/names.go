@@ -15,13 +15,12 @@ func each[T any](items []T, text func(*T) string) []string {
 	return out
 }
 
-// namesServer reports whether a name explicitly contains its server.
 func namesServer(server, name string) bool {
 	return strings.HasPrefix(name, "mcp://"+server+"/") || strings.HasPrefix(name, server+"/")
 }
 
-// likelyServers returns the servers that may own a name by its spelling, or nil if the
-// spelling suggests none. The guess only saves time: the gateway resolves names.
+// likelyServers returns nil if the spelling suggests no server. The guess only saves
+// time: the gateway resolves names.
 func likelyServers(cfg *config.Config, k kind, name string) []string {
 	var found []string
 	for i := range cfg.Servers {
@@ -32,7 +31,6 @@ func likelyServers(cfg *config.Config, k kind, name string) []string {
 	return found
 }
 
-// kind is a kind of catalog entry with its words.
 type kind struct {
 	list string // the argument of list
 	noun string

@@ -19,7 +19,6 @@ import (
 // codeResourceNotFound is the error code of servers up to revision 2025-11-25.
 const codeResourceNotFound = -32002
 
-// explain adds an exit code and a fix to a gateway error.
 func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request, err error) error {
 	var failure *jsonrpc.Error
 	if !errors.As(err, &failure) {
@@ -50,8 +49,7 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	return a.notFound(ctx, g, only, r, failure.Message, data.Code == "")
 }
 
-// notFound returns the error for an unknown name: similar names, or the servers that
-// don't answer. If fromServer is set, message is the server's.
+// If fromServer is set, message is the server's.
 func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, fromServer bool) error {
 	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list}) // first, because it waits for servers
 	if err != nil {
@@ -104,7 +102,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())
 }
 
-// hint suggests a replacement for an unknown name. message is the gateway's.
+// message is the gateway's.
 func (a *App) hint(r *request, servers []daemon.Server, items []daemon.Entry, elsewhere, message string) string {
 	_, own, _ := strings.Cut(r.name, "/")
 	owned := func(server string) bool { return own != "" && r.kind.owns(server, own) }
@@ -135,8 +133,6 @@ func idleReason(servers []daemon.Server, r *request) string {
 	return ""
 }
 
-// withheldHint reports unapproved tools of the servers that may own the name, or returns
-// "".
 func (a *App) withheldHint(r *request, servers []daemon.Server) string {
 	if r.kind.noun != toolKind.noun {
 		return ""
@@ -151,7 +147,6 @@ func (a *App) withheldHint(r *request, servers []daemon.Server) string {
 	return ""
 }
 
-// otherOwner returns a server other than the named one that has the entry, or "".
 func (r *request) otherOwner(items []daemon.Entry) string {
 	for _, it := range items {
 		if it.Server != r.server && it.MatchName(r.name) > 0 {

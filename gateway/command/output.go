@@ -14,7 +14,7 @@ func (a *App) print(value any, text func() error) error {
 	return text()
 }
 
-// printResult prints value with --json, and otherwise text, unless it is empty.
+// printResult prints value with --json, otherwise text unless it is empty.
 func (a *App) printResult(value any, text string) error {
 	return a.print(value, func() error {
 		if text == "" {
@@ -24,7 +24,6 @@ func (a *App) printResult(value any, text string) error {
 	})
 }
 
-// printJSON prints v as indented JSON, escaped for terminals.
 func (a *App) printJSON(v any) error {
 	text, err := termtext.EncodeJSON(v, "  ")
 	if err == nil {
@@ -33,8 +32,7 @@ func (a *App) printJSON(v any) error {
 	return err
 }
 
-// printText prints text and adds a missing newline. On a terminal it escapes control
-// characters.
+// printText adds a missing newline. On a terminal it escapes control characters.
 func (a *App) printText(text string) error {
 	if a.OutTTY {
 		text = termtext.Text(text)

@@ -28,7 +28,6 @@ func (a *App) Load() (*config.Config, error) {
 	return &part, nil
 }
 
-// profileGateway is a gateway reduced to a profile.
 type profileGateway struct {
 	Gateway
 	profile string
@@ -66,5 +65,4 @@ func (n *profileGateway) Connect(ctx context.Context, _ string) (net.Conn, error
 	return n.Gateway.Connect(ctx, n.profile)
 }
 
-// profileOrEvery returns the profile of a connection, or the one with all entries.
 func profileOrEvery(profile string) string { return cmp.Or(profile, stack.AllEntries) }

@@ -118,7 +118,6 @@ func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Searc
 	return err
 }
 
-// kindsOf returns the kinds of packages and remotes that Goblin can use, each once.
 func kindsOf(e *mcpregistry.Entry) string {
 	var all []string
 	seen := map[string]bool{}

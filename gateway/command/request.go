@@ -23,8 +23,7 @@ const askedWhere = `
 
 Uses the running daemon; otherwise starts the required servers temporarily.`
 
-// revision is the protocol revision of commands. It has no tasks, so the gateway waits
-// for tools that only run as tasks.
+// revision has no tasks, so the gateway waits for tools that only run as tasks.
 const revision = "2025-06-18"
 
 type request struct {
@@ -38,7 +37,7 @@ type request struct {
 	meta     []byte // the object of --meta, or nil
 }
 
-// target returns the requested name. With --server, the user may give the original name.
+// With --server, the user may give the original name.
 func (r *request) target() string {
 	switch {
 	case r.server == "" || r.kind.owns(r.server, r.name):
@@ -50,8 +49,7 @@ func (r *request) target() string {
 	}
 }
 
-// params returns the parameters of the request. Values that the user typed keep their
-// bytes.
+// Values that the user typed keep their bytes.
 func (r *request) params() []byte {
 	out := rawjson.SetMember(r.rest, r.key, rawjson.Quote(r.target()))
 	if r.meta != nil {
@@ -65,8 +63,7 @@ func (r *request) isOwnResource() bool {
 		(r.server == registry.Local || r.kind.owns(registry.Local, r.name) || strings.HasPrefix(r.name, registry.Local+"://"))
 }
 
-// sendRequest sends a request to the running daemon, or to a gateway in this process with
-// as few servers as possible.
+// sendRequest starts as few servers as possible.
 func (a *App) sendRequest(ctx context.Context, r *request) (json.RawMessage, error) {
 	cfg, err := a.Load()
 	if err != nil {
@@ -97,8 +94,8 @@ func (a *App) sendRequest(ctx context.Context, r *request) (json.RawMessage, err
 	return result, err
 }
 
-// sendRequestTo sends a request to the daemon, or to the servers in only; nil means all.
-// If certain is set, no other server can have the name.
+// sendRequestTo uses the daemon or the servers in only; nil means all. If certain is set,
+// no other server can have the name.
 func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []string, certain bool, r *request) (result json.RawMessage, isDaemon bool, err error) {
 	g, err := a.open(ctx, cfg, only)
 	if err != nil {
@@ -158,7 +155,6 @@ func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []stri
 	return result, isDaemon, err
 }
 
-// requestCommand adds the flags of a request and completion of its name to a command.
 func (a *App) requestCommand(r *request, cmd *cobra.Command) *cobra.Command {
 	cli.NameFlag(cmd.Flags(), &r.server, "server", "ask this `SERVER`; allows the server's own names")
 	cli.NameFlag(cmd.Flags(), &r.metaText, "meta", "_meta of the request: `JSON` object, @FILE, or - for stdin")
@@ -186,7 +182,6 @@ func (a *App) printRequest(cmd *cobra.Command, r *request, text func(result []by
 	return err
 }
 
-// connectionError adds the exit code to the error of a lost gateway.
 func connectionError(err error) error {
 	switch {
 	case errors.Is(err, mcpclient.ErrClosed):
@@ -205,7 +200,6 @@ type progress struct {
 
 const clearLine = "\r\x1b[K"
 
-// showProgress replaces the last line of the terminal on stderr.
 func (a *App) showProgress(p progress) {
 	var line strings.Builder
 	switch {

@@ -30,7 +30,6 @@ type contents struct {
 	Blob     *string `json:"blob"`
 }
 
-// printRaw prints a result as it arrived, but safe for terminals.
 func (a *App) printRaw(result []byte) error {
 	if a.OutTTY {
 		result = []byte(termtext.JSON(string(result)))
@@ -39,7 +38,6 @@ func (a *App) printRaw(result []byte) error {
 	return err
 }
 
-// printRead prints the contents of a resource as they are, but safe for terminals.
 func (a *App) printRead(result []byte) error {
 	var read struct {
 		Contents []contents `json:"contents"`
@@ -170,7 +168,7 @@ func (a *App) printPrompt(result []byte) error {
 	return nil
 }
 
-// describe returns a block as text. Binary blocks take one line.
+// Binary blocks take one line.
 func describe(c content) string {
 	switch {
 	case c.Type == "text":

@@ -7,8 +7,7 @@ import (
 	"goblin/registry"
 )
 
-// isMissing reports whether the entries of an enabled server are unknown. Cached lists of
-// a starting server are known.
+// Cached lists of a starting server are known.
 func isMissing(s daemon.Server) bool {
 	starts := s.State == string(registry.StateConnecting) && s.Error == ""
 	return isUnready(s.State) && (!starts || s.Remembered.IsZero())
@@ -20,7 +19,6 @@ func waitsForProject(s daemon.Server) bool {
 	return s.State == string(registry.StateStopped) && s.Error != ""
 }
 
-// isUnready reports whether a server in this state should run but cannot answer.
 func isUnready(state string) bool {
 	switch registry.State(state) {
 	case registry.StateReady, registry.StateSleeping, registry.StateDisabled, registry.StateStopped, "":

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// stopLimit limits how long stop waits for the daemon to exit.
+// for the daemon to exit
 const stopLimit = 30 * time.Second
 
 func (a *App) stop() *cobra.Command {

@@ -7,11 +7,9 @@ import (
 	"goblin/registry/termtext"
 )
 
-// minLastColumn is the minimum width of the last column when it is cut, in cells.
+// in cells
 const minLastColumn = 12
 
-// table has rows of cells under a header. Cells may contain any text.
-//
 // lipgloss/table is not used: it wraps the last column or shrinks the others, pads lines,
 // and keeps empty columns.
 type table struct {
@@ -27,8 +25,8 @@ func (a *App) printTable(t *table) error {
 	return err
 }
 
-// render returns the table without empty columns. The last column is cut so that lines
-// have at most columns cells; 0 disables that. Without rows it returns "".
+// render omits empty columns. The last column is cut so that lines have at most columns
+// cells; 0 disables that. Without rows it returns "".
 func (t *table) render(columns int) string {
 	if len(t.rows) == 0 {
 		return ""

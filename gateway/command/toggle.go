@@ -87,7 +87,6 @@ it. With --profile, NAME may also be the name that clients of the profile see.`,
 	return cmd
 }
 
-// openToggles returns the config and its store of disabled entries.
 func (a *App) openToggles(profile string) (*config.Config, *state.ToggleStore, error) {
 	cfg, err := a.Load()
 	if err != nil {
@@ -111,8 +110,7 @@ func (a *App) openToggles(profile string) (*config.Config, *state.ToggleStore, e
 	return cfg, store, err
 }
 
-// warnDamagedToggles warns of a damaged file of disabled entries, because it may hide
-// entries.
+// warnDamagedToggles warns of a damaged file, because it may hide entries.
 func (a *App) warnDamagedToggles(cfg *config.Config) {
 	if path := a.TogglesPath(cfg); path != "" {
 		if _, err := state.OpenToggles(path); err != nil {
@@ -121,7 +119,6 @@ func (a *App) warnDamagedToggles(cfg *config.Config) {
 	}
 }
 
-// awaitDaemon waits until a running daemon has read the disabled entries.
 func (a *App) awaitDaemon(ctx context.Context, cfg *config.Config, q daemon.HiddenQuery) {
 	if place, err := a.FindDaemon(cfg.Path); err == nil {
 		_, _ = daemon.Remote{Place: place}.HiddenEntries(ctx, q) // a request makes it read the file now
@@ -171,7 +168,6 @@ func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.
 	return x.find(names...)
 }
 
-// toggleText reports the changed entries, the unchanged ones, and entries still disabled for all clients.
 func toggleText(entries []*namedEntry, toggles, before []state.ToggleEntry, on bool, profile string) string {
 	wasOff := func(t state.ToggleEntry) bool {
 		return slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Equal(&t) })

@@ -19,7 +19,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// fewTools is the number of tools that usage prints without --all.
+// without --all
 const fewTools = 20
 
 func (a *App) usage() *cobra.Command {

@@ -76,8 +76,7 @@ func configMistakes(cfg *config.Config) error {
 	return &config.Errors{Problems: wrong, Warnings: others}
 }
 
-// unsetSecrets warns of secrets that enabled servers reference and that are not set. It
-// only reads the list of names, so no keyring must be unlocked.
+// unsetSecrets only reads the list of names, so no keyring must be unlocked.
 func (a *App) unsetSecrets(cfg *config.Config) (warnings []config.Problem) {
 	known, err := a.Secrets().List()
 	if err != nil {

@@ -16,12 +16,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// daemonTimeout limits how long validate waits for the running daemon.
 const daemonTimeout = 2 * time.Second
 
-// listWarnings returns warnings that depend on server lists: long descriptions, and
-// overrides and profile globs that match nothing. It uses the running daemon's lists, or
-// the recorded tools.
+// listWarnings returns warnings about long descriptions, and about overrides and profile
+// globs that match nothing. It uses the running daemon's lists, or the recorded tools.
 func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
 	var things []policy.OverriddenEntry
 	listed := make(view.ListedNames)
@@ -54,8 +52,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 	return check(registry.Tool)
 }
 
-// daemonLists calls add for each entry that the running daemon lists. It returns false
-// without a daemon.
+// It returns false without a daemon.
 func (a *App) daemonLists(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
 	place, err := a.FindDaemon(cfg.Path)
 	if err != nil {

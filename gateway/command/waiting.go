@@ -9,14 +9,13 @@ import (
 	"goblin/registry"
 )
 
-// terminalDelay and longDelay limit how long a command waits silently, on a terminal and
-// elsewhere. All repeat the report every longDelay, because downloads may take minutes.
+// A command waits silently for terminalDelay on a terminal, otherwise for longDelay. It
+// repeats the report every longDelay, because downloads may take minutes.
 const (
 	terminalDelay = 2 * time.Second
 	longDelay     = 10 * time.Second
 )
 
-// reportWhileWaiting periodically reports slow servers on stderr until stop is called.
 // stop may be called several times.
 func (a *App) reportWhileWaiting(ctx context.Context, g Gateway) (stop func()) {
 	after := a.waitDelay()
@@ -39,7 +38,6 @@ func (a *App) reportWhileWaiting(ctx context.Context, g Gateway) (stop func()) {
 	}
 }
 
-// waitDelay returns how long a command waits silently.
 func (a *App) waitDelay() time.Duration {
 	usual := longDelay
 	if a.ErrTTY {

@@ -70,7 +70,7 @@ func embeddingsComplaint(s string) string {
 	return urlComplaint(s)
 }
 
-// Paths are appended to it.
+// registryComplaint accepts a URL to which paths can be appended.
 func registryComplaint(s string) string {
 	if strings.Contains(s, "?") {
 		return `must not have a "?" part`
@@ -164,7 +164,8 @@ func CheckListen(listen, token string) error {
 
 const needsToken = `can be reached from other machines, so gateway.auth_token is required; set it or listen on 127.0.0.1`
 
-// The transport sets these itself. Files of other clients often contain some.
+// transportHeaders lists headers that the transport sets itself. Files of other clients
+// often contain some.
 var transportHeaders = []string{
 	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id",
 	"Mcp-Protocol-Version", "Mcp-Session-Id", "Transfer-Encoding",

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Path suffixes of MCP clients' files that can serve as a config.
+// clientFiles lists the path suffixes of MCP clients' files that can serve as a config.
 var clientFiles = []string{
 	"/claude_desktop_config.json", "/.claude.json", "/.mcp.json", "/.cursor/mcp.json",
 	"/code/user/mcp.json", "/code - insiders/user/mcp.json", "/vscodium/user/mcp.json", "/.vscode/mcp.json", "/windsurf/mcp_config.json", "/.gemini/settings.json",

@@ -43,7 +43,7 @@ func parseCommandLine(line string) (parsed commandLine, problem string) {
 	return parsed, ""
 }
 
-// Words that only a shell understands.
+// operators are words that only a shell understands.
 var operators = []string{"|", "||", "&", "&&", ";", "<", "<<", ">", ">>", "2>", "2>&1", "&>"}
 
 const needsShell = `has a command line that needs a shell; write command: sh and args: ["-c", "…"]`

@@ -341,8 +341,8 @@ func (s *Server) normal() Server {
 	return v
 }
 
-// Every child gets these: enough for programs, home and locale, without the secrets of a
-// typical shell.
+// baseEnv lists the variables that every child gets: enough for programs, home and
+// locale, without the secrets of a typical shell.
 var baseEnv = baseEnvOf(runtime.GOOS)
 
 func baseEnvOf(system string) []string {

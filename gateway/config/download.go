@@ -24,10 +24,10 @@ var downloaders = map[string][]string{
 	"nix":    {"run", "shell", "develop"},
 }
 
-// They run the command in their arguments.
+// wrappers run the command in their arguments.
 var wrappers = []string{"cmd", "env", "sudo", "wsl", "corepack", "nice", "nohup", "time", "stdbuf"}
 
-// They run the line after their option -c.
+// shells run the line after their option -c.
 var shells = []string{"sh", "bash", "zsh", "dash", "ksh", "fish", "powershell", "pwsh"}
 
 const maxWrapped = 4

@@ -45,8 +45,8 @@ func Glob(glob, s string) bool {
 	}
 }
 
-// rest is the glob after one character. valid is false if a class or escape is
-// incomplete.
+// globOne matches one character. rest is the remaining glob. valid is false if a class or
+// escape is incomplete.
 func globOne(glob string, r rune) (rest string, ok, valid bool) {
 	if glob == "" {
 		return "", false, true

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A translation rewrites an entry in another client's format to Goblin's keys for the
+// translation rewrites an entry in another client's format to Goblin's keys for the
 // transport: command, args, env, cwd, url, type, headers and disabled. Other keys stay
 // unchanged.
 type translation struct {
@@ -68,7 +68,7 @@ func Translate(entry map[string]any, exists func(command string) bool) (out map[
 	return out, notes, t.why
 }
 
-// In Goblin's own files, translated only splits command lines.
+// translated only splits command lines in Goblin's own files.
 func (r *reader) translated(at keyPath, n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.MappingNode || r.resolve != nil { // translated when the file was read
 		return n
@@ -151,7 +151,7 @@ func textNode(at *yaml.Node, s string) *yaml.Node {
 
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
 
-// Clients write such values to mean "none".
+// isBlank reports whether clients write the value to mean "none".
 func isBlank(n *yaml.Node) bool {
 	return isNull(n) || isText(n) && strings.TrimSpace(n.Value) == ""
 }
@@ -194,7 +194,7 @@ func withoutNulls(n *yaml.Node, depth int) *yaml.Node {
 	return &copied
 }
 
-// Existing keys of the entry win over inner ones.
+// unwrap moves keys from inner mappings to the entry, whose own keys win.
 func (t *translation) unwrap() {
 	for _, name := range envelopes {
 		key, inner := t.get(name)
@@ -324,7 +324,8 @@ func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.No
 	}
 }
 
-// One of the clients' keys that disables is enough.
+// setDisabled translates the keys by which clients disable servers. One key that disables
+// is enough.
 func (t *translation) setDisabled(key, value *yaml.Node) {
 	on, ok := boolean(value)
 	if text := strings.ToLower(strings.TrimSpace(value.Value)); !ok && value.Kind == yaml.ScalarNode {

@@ -132,8 +132,8 @@ func serverKeys() []field[Server] {
 	}, legacyServerKeys()...)
 }
 
-// Keys of other clients that don't affect how a server runs. Some approve calls; Goblin
-// never imports approvals.
+// ignoredKeys lists keys of other clients that don't affect how a server runs. Some
+// approve calls; Goblin never imports approvals.
 var ignoredKeys = []string{
 	"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
 	"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
@@ -144,7 +144,8 @@ var ignoredKeys = []string{
 // IsIgnorableKey reports whether another client's key does not affect how a server runs.
 func IsIgnorableKey(key string) bool { return isComment(key) || slices.Contains(ignoredKeys, key) }
 
-// Keys of other clients that change what a server may do cannot be ignored.
+// legacyServerKeys returns keys of other clients that change what a server may do, and
+// therefore cannot be ignored.
 func legacyServerKeys() []field[Server] {
 	deny := func(s *Server) *[]string { return &s.Tools.Deny }
 	fields := []field[Server]{
@@ -187,7 +188,7 @@ func oauth() kind[OAuth] {
 	}
 }
 
-// A client secret should be bound to an authorization server.
+// checkIssuer reports a client secret that is not bound to an authorization server.
 func (r *reader) checkIssuer(s *Server, keys map[string]*yaml.Node) {
 	o := s.OAuth
 	if s.URL == "" || o.Issuer != "" || s.Authorized() {
@@ -246,7 +247,7 @@ func filterKeys() []field[Filter] {
 	}
 }
 
-// Other clients use a list of allowed names as a filter.
+// filterOrList reads a filter, or another client's list of allowed names.
 func filterOrList(k kind[Filter]) kind[Filter] {
 	return kind[Filter]{schema: k.schema, read: func(r *reader, at keyPath, n *yaml.Node, dst *Filter) {
 		if !r.lenient || n.Kind != yaml.SequenceNode {
@@ -383,7 +384,7 @@ func (c *Config) DifferingSettings(o *Config) []string {
 	return append(found, differingKeys("tui.", tuiKeys(), &c.TUI, &o.TUI)...)
 }
 
-// They apply as soon as they are edited.
+// liveSettings apply as soon as they are edited.
 var liveSettings = []string{"gateway.roots", "gateway.meta_tools", "gateway.meta_tools_above"}
 
 func differingKeys[T any](section string, table []field[T], a, b *T) (found []string) {

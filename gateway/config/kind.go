@@ -23,7 +23,7 @@ type kind[V any] struct {
 	read   func(r *reader, at keyPath, n *yaml.Node, dst *V)
 }
 
-// The schema accepts a variable instead of any text.
+// reference matches a variable, which the schema accepts instead of any text.
 const reference = `\$\{`
 
 // A complaint continues "<place> " and does not contain the value.
@@ -58,8 +58,8 @@ func textual(complain func(string) string, loose bool) kind[string] {
 	}
 }
 
-// "~/" stands for the home directory, and a relative path starts at the config's
-// directory. With program, a bare name is left to the search path.
+// path reads a file name. "~/" stands for the home directory, and a relative path starts
+// at the config's directory. With program, a bare name is left to the search path.
 func path(program bool) kind[string] {
 	complain := noNUL
 	if program {
@@ -277,7 +277,7 @@ var (
 	sizeUnits  = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 )
 
-// Far above real memory and far below an overflow.
+// maxSize is far above real memory and far below an overflow.
 const maxSize = 1 << 40
 
 func size(low int64) kind[int64] {
@@ -313,7 +313,7 @@ func size(low int64) kind[int64] {
 	}
 }
 
-// off is -1.
+// sizeOrOff reads a number of bytes, or off as -1.
 func sizeOrOff(low int64) kind[int64] {
 	some := size(low)
 	return kind[int64]{

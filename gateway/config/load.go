@@ -81,7 +81,7 @@ func StateFolder(getenv func(string) string) string {
 	return filepath.Join(dir, "goblin")
 }
 
-// The message already names the path.
+// reason returns an error without its path, which the message already names.
 func reason(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

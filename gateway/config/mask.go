@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// In bytes. Masking shorter values ("1", "true", "debug") would make texts unreadable.
+// minSecret is in bytes. Masking shorter values ("1", "true", "debug") would make texts
+// unreadable.
 const minSecret = 6
 
 const masked = "[hidden]"

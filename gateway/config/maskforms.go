@@ -16,7 +16,7 @@ type escaping struct {
 	hidden string // ASCII characters as \uXXXX
 }
 
-// In bytes. A longer secret is a file, for which the first ways suffice.
+// maxEscaped is in bytes. A longer secret is a file, for which the first ways suffice.
 const maxEscaped = 4 << 10
 
 var escapings = sync.OnceValue(func() (all []escaping) {
@@ -63,7 +63,7 @@ func addForms(forms map[string]bool, secret string) {
 	}
 }
 
-// No encoder escapes these.
+// unescaped reports whether no encoder escapes a character.
 func unescaped(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~'
 }

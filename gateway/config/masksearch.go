@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// In bytes. Distances fit into a byte.
+// maxWindow is in bytes. Distances fit into a byte.
 const maxWindow = 128
 
 // matcher finds any of many patterns in a text. It is immutable. The algorithm is by Wu
@@ -26,7 +26,7 @@ type matcher struct {
 	candidates map[uint16][]string // by the last two bytes of their first width bytes, the longest first
 }
 
-// Patterns have two bytes or more.
+// newMatcher returns a matcher of patterns of two bytes or more.
 func newMatcher(patterns map[string]bool) *matcher {
 	m := &matcher{patterns: patterns, width: maxWindow, candidates: make(map[uint16][]string)}
 	for p := range patterns {

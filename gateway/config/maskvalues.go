@@ -102,10 +102,10 @@ func ordinary(value string) bool {
 	return err == nil || plainHost().MatchString(value) || plainPath().MatchString(value)
 }
 
-// It matches URLs that Go cannot parse.
+// userOfURL matches the user and password of a URL that Go cannot parse.
 var userOfURL = pattern(`^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*|[^/?#:@]*:[^@]*)@`)
 
-// A part of a path or query with this many bytes and digits looks random.
+// A part of a path or query looks random with this many bytes and digits.
 const (
 	minRandom = 20
 	minDigits = 4
@@ -185,7 +185,7 @@ var (
 	// secretFlag is stricter than secretKey, because flags have arbitrary names
 	// (--author, --primary-key).
 	secretFlag = pattern(`(?i)(?:^|api|access|private|secret|auth|client|signing|encryption|service|account|license)[-_]?key$|token|secret|passw|passphrase|(?:^|[-_])(?:pass|pwd|pat|auth)$|authorization|credential|cookie|bearer|dsn$|connection[-_]?string`)
-	// Formats of services' keys and tokens.
+	// token matches the formats of services' keys and tokens.
 	token    = pattern(`^(?:sk|pk|rk)[-_](?:[a-zA-Z0-9]+[-_])*[A-Za-z0-9_-]{16,}$|^gh[pousr]_[A-Za-z0-9]{16,}$|^github_pat_\w{16,}$|^glpat-[\w-]{16,}$|^xox[abeprs]-[\w-]{10,}$|^AKIA[A-Z0-9]{12,}$|^AIza[\w-]{20,}$|^eyJ[\w-]+\.[\w-]+\.[\w-]*$|^hf_\w{16,}$|^npm_\w{16,}$`)
 	assigned = pattern(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(.+)$`)
 )

@@ -131,7 +131,7 @@ func optional[V any](k kind[V]) kind[*V] {
 	}
 }
 
-// Their overrides change only texts.
+// onlyTexts is the kind whose overrides change only texts.
 const onlyTexts = "resources"
 
 type unreadyOverride struct {

@@ -10,7 +10,7 @@ import (
 // tools don't need it, so it must be named or comes with [ExposeSearch].
 const CallTool = "call_tool"
 
-// Required for finding and calling tools.
+// searchTools are required for finding and calling tools.
 var searchTools = []string{"search_tools", "describe_tool", CallTool}
 
 var toolNames = []string{

@@ -125,7 +125,7 @@ func readRoot(r *reader, at keyPath, n *yaml.Node, dst *Root) {
 	}
 }
 
-// Aliases in the tree are safe to follow.
+// parseNodes returns a tree whose aliases are safe to follow.
 func parseNodes(name string, src []byte) (root *yaml.Node, lenient bool, bad *Errors) {
 	empty := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1}
 	isFile := IsJSON(name)
@@ -201,7 +201,7 @@ func parseYAML(name string, src []byte) (*yaml.Node, *Errors) {
 	return root, nil
 }
 
-// The library panics on rare broken input.
+// decode recovers from panics of the library on rare broken input.
 func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -13,7 +13,8 @@ import (
 	"goblin/gateway/state"
 )
 
-// It includes names in defaults. A "$${" is a literal.
+// variableNames matches the name after each "${", including names in defaults. A "$${" is
+// a literal.
 var variableNames = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // FileID returns the identity of a configuration file as a hexadecimal SHA-256. It covers
@@ -106,7 +107,8 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 	return src, info, nil
 }
 
-// The null device counts as an empty config.
+// isNullDevice reports whether a file is the null device, which counts as an empty
+// config.
 func isNullDevice(info fs.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)
 	return err == nil && os.SameFile(info, null)

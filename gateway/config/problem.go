@@ -63,7 +63,7 @@ func lineError(name string, line int, format string, args ...any) *Errors {
 	return &Errors{Problems: []Problem{{File: name, Line: line, Text: fmt.Sprintf(format, args...)}}}
 }
 
-// Aliases cause duplicates.
+// sortProblems also removes duplicates, which aliases cause.
 func sortProblems(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	seen := make(map[Problem]bool, len(ps))

@@ -85,7 +85,7 @@ func (c *Config) SuggestProfile(name string) string {
 	return didYouMean(name, "known:", names)
 }
 
-// Empty and nil are equal.
+// same treats empty and nil as equal.
 func (p *Profile) same(o *Profile) bool {
 	empty := func(p Profile) Profile {
 		if len(p.Servers) == 0 {

@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// It stays in a server's definition until the project is known.
+// projectVariable stays in a server's definition until the project is known.
 const projectVariable = "${project}"
 
-// It is needed before the server's keys are read.
+// perProject finds isolation: project before the server's keys are read.
 func (r *reader) perProject(n *yaml.Node) bool {
 	silent := reader{file: r.file} // mistakes are reported when the keys are read
 	for _, p := range silent.pairs(keyPath{}, n) {
@@ -67,7 +67,8 @@ func (r *reader) warnProjects(servers []Server) {
 	}
 }
 
-// HTTP clients without a token have no project.
+// warnOpenProjects reports servers that HTTP clients cannot use: without a token they
+// have no project.
 func (r *reader) warnOpenProjects(cfg *Config) {
 	g := &cfg.Gateway
 	if g.Listen == "" || g.AuthToken != "" || g.lateToken != nil || r.badToken {
@@ -124,7 +125,7 @@ func runsProjectCode(s *Server) (instead string) {
 
 func baseName(command string) string { return command[strings.LastIndexAny(command, `/\`)+1:] }
 
-// The word may have a version, or be the repository's URL.
+// isPackage accepts a package, optionally with a version, or its repository's URL.
 func isPackage(word, name string) bool {
 	word = strings.TrimSuffix(strings.TrimSuffix(word, ".exe"), ".git")
 	if rest, ok := strings.CutPrefix(word, name); ok && (rest == "" || rest[0] == '@' || strings.HasPrefix(rest, "==")) {

@@ -86,7 +86,8 @@ func (r *reader) warn(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// A wrong literal is a mistake. A wrong value from a variable only disables its server.
+// reject reports a wrong value. A literal one is a mistake. One from a variable only
+// disables its server.
 func (r *reader) reject(at keyPath, n *yaml.Node, complaint string) {
 	if r.server != nil && strings.Contains(n.Value, "${") {
 		r.issue(n, "%s %s", at, complaint)
@@ -208,7 +209,7 @@ func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
 	}
 }
 
-// It returns the nodes of the present keys.
+// readTable returns the nodes of the present keys.
 func readTable[T any](r *reader, at keyPath, table []field[T], n *yaml.Node, dst *T) map[string]*yaml.Node {
 	seen := make(map[string]*yaml.Node)
 	for _, p := range r.pairs(at, n) {

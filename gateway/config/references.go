@@ -58,7 +58,7 @@ func (f secretRef) String() string {
 	return "${" + f.kind + ":" + shown[1:len(shown)-1] + "}"
 }
 
-// It returns the reference as written if values are not available yet.
+// resolveReference returns the reference as written if values are not available yet.
 func (r *reader) resolveReference(e *expansion, body string, depth int) (value string, ok bool) {
 	kind, rest, found := strings.Cut(body, ":")
 	if !found || strings.HasPrefix(rest, "-") { // a variable with a default
@@ -145,8 +145,8 @@ func commandReference(e *expansion, rest string, depth int) secretRef {
 	return secretRef{commandKind, words}
 }
 
-// It splits at spaces outside of '…' and "…". Other characters are literal, so paths with
-// backslashes work.
+// split splits a command at spaces outside of '…' and "…". Other characters are literal,
+// so paths with backslashes work.
 func split(s string) (words []string, ok bool) {
 	var word strings.Builder
 	open, inWord := rune(0), false
@@ -214,7 +214,7 @@ func (r *reader) noteReferences(at keyPath, n *yaml.Node, e *expansion) {
 	}
 }
 
-// It records the answer for Resolve.
+// ask records the answer for Resolve.
 func (r *reader) ask(name string) (string, bool) {
 	value, ok := r.env(name)
 	if r.asked != nil {
@@ -235,7 +235,7 @@ type origin struct {
 
 func (r *reader) origin() origin { return origin{r.file, r.dir, r.lenient, r.asked} }
 
-// The reader appends the values of references to found.
+// reader returns a reader that appends the values of references to found.
 func (o *origin) reader(ctx context.Context, resolve Resolver, found *[]string) *reader {
 	r := &reader{file: o.file, dir: o.dir, lenient: o.lenient, env: func(name string) (string, bool) {
 		value := o.asked[name]

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Other clients' files often have an entry for Goblin. Starting it would start further
-// Goblins without end.
+// isSelf reports whether a server is Goblin, as in many files of clients. Starting it
+// would start further Goblins without end.
 func isSelf(s *Server) bool { return s.Type == Stdio && IsSelf(s.Command, s.Args) }
 
 // IsSelf reports whether a command line runs Goblin in a mode that serves its config.
@@ -17,7 +17,8 @@ func IsSelf(command string, args []string) bool {
 	return command != "" && servesConfig(args) && isOwnProgram(command)
 }
 
-// Without a command, Goblin serves.
+// servesConfig reports whether Goblin serves with these arguments: without a command, or
+// with one that does.
 func servesConfig(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -50,7 +51,7 @@ func isOwnProgram(command string) bool {
 	return err == nil && os.SameFile(mine, theirs)
 }
 
-// The command may contain variables.
+// programIsThere accepts commands with unexpanded variables.
 func (r *reader) programIsThere(written string) bool {
 	e := expansion{env: r.ask, refers: func(*expansion, string, int) (string, bool) { return "", false }}
 	command := e.expand(written, 0)

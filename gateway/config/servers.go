@@ -17,7 +17,7 @@ var (
 	notInPrefix = pattern(`[^A-Za-z0-9_-]`)
 )
 
-// The name of Goblin's own entries in lists.
+// reservedName is the name of Goblin's own entries in lists.
 const reservedName = "goblin"
 
 // ValidName reports whether a server may have this name unchanged.
@@ -36,7 +36,7 @@ func readServers(r *reader, at keyPath, n *yaml.Node, dst *[]Server) {
 	*dst = list
 }
 
-// Some clients have a list of servers with names.
+// byName converts a list of servers with names, as in some clients' files, to a mapping.
 func (r *reader) byName(n *yaml.Node) *yaml.Node {
 	if !r.lenient || n.Kind != yaml.SequenceNode {
 		return n
@@ -294,7 +294,7 @@ const (
 	usualTool   = 20 // the length of a tool name that should still fit
 )
 
-// It reports names that make tool names long or ambiguous.
+// warnNames reports names that make tool names long or ambiguous.
 func (r *reader) warnNames(servers []Server) {
 	prefixes := make([]string, len(servers))
 	for i, s := range servers {
@@ -324,8 +324,8 @@ func (r *reader) warnNames(servers []Server) {
 	}
 }
 
-// kind is "" if the word leaves it open. A non-empty why says that Goblin lacks the
-// transport.
+// transportOf translates another client's transport. kind is "" if the word leaves it
+// open. A non-empty why says that Goblin lacks the transport.
 func transportOf(word string) (kind, why string) {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)) {
 	case "stdio", "local", "command", "studio", "process":

@@ -21,7 +21,7 @@ type Unexpanded struct {
 var (
 	tilde  = pattern(`(?:^|[=,:;])(~)(?:$|[/\\][^\s,:;]*)`)
 	dollar = pattern(`(?:^|[\s=,:;])\$([A-Z_][A-Z0-9_]*)((?:[/\\][^\s,:;]*)?)(?:$|[\s,:;])`)
-	// It matches a text meant as a variable.
+	// bareVariable matches a text meant as a variable.
 	bareVariable = pattern(`^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)$`)
 	percent      = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
 )
@@ -52,7 +52,7 @@ func isReferring(text string) bool {
 	return strings.LastIndex(text, "${") > strings.LastIndex(text, "}")
 }
 
-// Non-shell programs that pass their arguments to a shell.
+// expanders are non-shell programs that pass their arguments to a shell.
 var expanders = []string{"cmd", "ssh", "wsl", "nix-shell"}
 
 func isShell(command string) bool {

@@ -7,7 +7,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Keys known from other programs.
+// synonyms maps keys known from other programs to Goblin's.
 var synonyms = map[string]string{
 	"cmd": "command", "exec": "command", "program": "command",
 	"arguments": "args", "environment": "env", "workdir": "cwd", "working_dir": "cwd",
@@ -32,7 +32,8 @@ func nearest(word string, candidates []string) string {
 	return append(f.Best(), "")[0]
 }
 
-// The hint is the nearest candidate, or all of them after label.
+// didYouMean returns the hint for an unknown word: the nearest candidate, or all of them
+// after label.
 func didYouMean(word, label string, candidates []string) string {
 	if s := nearest(word, candidates); s != "" {
 		return suggest.DidYouMean(s)

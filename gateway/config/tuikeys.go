@@ -62,7 +62,7 @@ func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]strin
 	}
 }
 
-// It does not expand variables.
+// keyName does not expand variables.
 func (r *reader) keyName(at keyPath, action string, n *yaml.Node) (key string, ok bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode:

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// These come first. Others follow by name.
+// order lists the keys that come first. Others follow by name.
 var order = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
 
 func sorted(keys map[string]any) []string {
@@ -426,7 +426,8 @@ func nested(path []string, s Server, indent, step string) string {
 	return string(key) + ": {\n" + inner + nested(path[1:], s, inner, step) + "\n" + indent + "}"
 }
 
-// write formats the entry for an indentation of its first line and a step.
+// into appends an entry. write formats it for an indentation of its first line and a
+// step.
 func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	outer := indentOf(f.text, b.open)
 	if len(b.items) == 0 {

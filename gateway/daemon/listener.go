@@ -68,7 +68,7 @@ type Listener struct {
 	handlers time.Duration // time to return after their context ends
 }
 
-// A daemon may hold the lock while it stops its servers.
+// lockLimit is the maximum wait of Listen for a daemon that stops its servers.
 const lockLimit = 15 * time.Second
 
 // Listen makes this process the daemon of an endpoint. It takes the lock, removes the

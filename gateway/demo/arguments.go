@@ -13,8 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// rules is the part of a demo tool's schema that is checked: objects with strings and
-// numbers.
+// rules are the checked part of a schema: objects with strings and numbers.
 type rules struct {
 	Required   []string
 	Properties map[string]rule

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Numbers of resources in the library: 2,000 in all.
+// Numbers of resources: 2,000 in all.
 const (
 	numRare   = 12 // urn:isbn:…
 	numBoxes  = 12 // several contents per read
@@ -75,7 +75,7 @@ func pickTwo[T any](r *rng, from []T) (T, T) {
 	return from[i], from[(i+1+r.intn(len(from)-1))%len(from)]
 }
 
-// makeBooks generates the catalog: 32 books by each of 20 authors.
+// 32 books by each of 20 authors.
 func makeBooks() []book {
 	books := make([]book, 0, numBooks)
 	perAuthor := numBooks / len(authors)
@@ -170,7 +170,6 @@ func ledger(n int, books []book) (month, table string) {
 	return month, s.String()
 }
 
-// rareISBN returns a number with an ISBN-13 check digit.
 func rareISBN(n int) string {
 	digits := fmt.Sprintf("979999%06d", 4711*(n+1))
 	sum := 0

@@ -18,7 +18,7 @@ const (
 	zonePrefix   = "clock://zones/"
 )
 
-// zones are the zones that completion offers. Any IANA zone can be read.
+// zones are offered by completion, but any IANA zone can be read.
 var zones = strings.Fields(`Africa/Cairo Africa/Johannesburg Africa/Lagos Africa/Nairobi
 	America/Anchorage America/Argentina/Buenos_Aires America/Bogota America/Chicago America/Denver
 	America/Halifax America/Los_Angeles America/Mexico_City America/New_York America/Sao_Paulo
@@ -210,7 +210,7 @@ func zoneOf(uri string) (zone string, loc *time.Location, ok bool) {
 	return zone, loc, ok
 }
 
-// loadZone loads an IANA zone. It rejects "" and "Local", which Go accepts.
+// loadZone rejects "" and "Local", which Go accepts.
 func loadZone(zone string) (*time.Location, bool) {
 	if zone == "" || zone == "Local" || len(zone) > 64 {
 		return nil, false

@@ -23,8 +23,7 @@ func (p *encoderBuffers) Get() *png.EncoderBuffer {
 // Put implements [png.EncoderBufferPool].
 func (p *encoderBuffers) Put(b *png.EncoderBuffer) { p.Pool.Put(b) }
 
-// coverPNG paints a book's cover: two bands, a moon and a spine, in colors that depend on
-// its number.
+// coverPNG paints two bands, a moon and a spine, in colors that depend on the number.
 func coverPNG(number int) []byte {
 	const w, h = 48, 64
 	r := rng(uint64(number) * 49979687)

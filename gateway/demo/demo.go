@@ -29,7 +29,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// version is the demo servers' version in initialize.
 const version = "1.0.0"
 
 type backend struct {
@@ -98,7 +97,6 @@ func (s *server) addTemplate(t mcp.ResourceTemplate, read resourceHandler) {
 	s.templates.put(t.URITemplate.Raw(), t, read)
 }
 
-// Annotations of a tool.
 const (
 	readOnly    = 1 << iota // changes nothing
 	destructive             // can't be undone
@@ -127,7 +125,7 @@ func newTemplate(uri, name, title, emoji, mime, description string) mcp.Resource
 		mcp.WithTemplateMIMEType(mime), mcp.WithTemplateIcons(icon(emoji)))
 }
 
-// icon returns an emoji as a data: URI, so that no network is needed.
+// icon returns an emoji as a data: URI, which needs no network.
 func icon(emoji string) mcp.Icon {
 	svg := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><text x="16" y="25" font-size="24" text-anchor="middle">` + emoji + `</text></svg>`
 	return mcp.Icon{
@@ -153,16 +151,15 @@ func promptResult(description string, contents ...mcp.Content) *mcp.GetPromptRes
 	return mcp.NewGetPromptResult(description, messages)
 }
 
-// structured returns a result with structured content, and text for clients that don't
-// support it.
+// structured adds text for clients without support for structured content.
 func structured(value any, text string, more ...mcp.Content) *mcp.CallToolResult {
 	result := mcp.NewToolResultStructured(value, text)
 	result.Content = append(result.Content, more...)
 	return result
 }
 
-// outputSchema is like mcp.WithOutputSchema, but declares lists as "array" only. They are
-// never null, and some clients don't support two types.
+// outputSchema declares lists as "array" only. They are never null, and some clients
+// don't support two types.
 func outputSchema[T any]() mcp.ToolOption {
 	return func(t *mcp.Tool) {
 		mcp.WithOutputSchema[T]()(t)
@@ -235,7 +232,7 @@ func (pr progress) step(done int, message string) {
 	})
 }
 
-// wait sleeps and reports whether ctx is still active.
+// wait returns false if ctx ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

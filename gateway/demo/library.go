@@ -92,7 +92,7 @@ func (l *library) completions() completer {
 	}
 }
 
-// addResources adds all resources. Names must be unique, because cursors are names.
+// Names must be unique, because cursors are names.
 func (l *library) addResources(srv *server) {
 	add := func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption) {
 		opts := append([]mcp.ResourceOption{mcp.WithResourceTitle(title)}, more...)
@@ -154,8 +154,8 @@ func (l *library) addResources(srv *server) {
 	l.addSpecials(add)
 }
 
-// addSpecials adds unusual resources: rare books with a URI without authority and an
-// unlisted MIME type, and boxes with several contents of different types.
+// addSpecials adds rare books with a URI without authority and an unlisted MIME type, and
+// boxes with several contents of different types.
 func (l *library) addSpecials(add func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption)) {
 	for n := range numRare {
 		b := l.books[53*n]
@@ -238,7 +238,6 @@ func (l *library) addPrompts(srv *server) {
 	})
 }
 
-// find returns the cards of the books that contain every word.
 func (l *library) find(query string, limit int) bookHits {
 	words := strings.Fields(strings.ToLower(query))
 	hits := bookHits{Books: []bookCard{}}

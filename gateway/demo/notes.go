@@ -21,7 +21,7 @@ const (
 	noteScheme  = "note:///"
 )
 
-// note is one note. Its slug never changes.
+// Its slug never changes.
 type note struct {
 	slug, title, description, mime, text string
 	changed                              time.Time
@@ -254,8 +254,7 @@ func (nb *notes) put(n note) {
 	nb.putLocked(n)
 }
 
-// putLocked stores a note and lists it with its size and time, so that an edit also
-// changes the list.
+// putLocked lists a note with its size and time, so that an edit also changes the list.
 func (nb *notes) putLocked(n note) {
 	nb.bySlug[n.slug] = n
 	opts := []mcp.ResourceOption{
@@ -277,8 +276,8 @@ func (nb *notes) putLocked(n note) {
 		})
 }
 
-// freeSlug returns an unused slug for a title: ASCII lower-case letters, digits and
-// dashes, and a number if necessary. The caller must hold nb.mu.
+// freeSlug returns ASCII lower-case letters, digits and dashes, and a number if
+// necessary. The caller must hold nb.mu.
 func (nb *notes) freeSlug(title string) string {
 	slug := cmp.Or(slugify(title), "note")
 	free := slug
@@ -298,8 +297,7 @@ func slugify(s string) string {
 	return strings.Trim(slug[:min(len(slug), 60)], "-")
 }
 
-// firstNotes returns the initial notes: plain text, Markdown and JSON, one without a
-// description.
+// firstNotes returns plain text, Markdown and JSON, one note without a description.
 func firstNotes() []note {
 	at := time.Date(2026, time.March, 20, 9, 30, 0, 0, time.UTC)
 	return []note{

@@ -19,7 +19,6 @@ type (
 	resourceHandler = func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error)
 )
 
-// server holds the entries of a demo server and answers requests.
 type server struct {
 	p           *peer
 	hello       mcp.InitializeResult
@@ -32,7 +31,7 @@ type server struct {
 	templates collection[mcp.ResourceTemplate, resourceHandler]
 }
 
-// failure is an error with a code. Other errors are internal errors.
+// Other errors are internal errors.
 type failure struct {
 	code    int
 	message string
@@ -101,7 +100,7 @@ func (s *collection[T, H]) list(cursor mcp.Cursor, pageSize int) ([]T, mcp.Pagin
 	return items, page, nil
 }
 
-// method answers a request. It receives the whole message.
+// method answers a request, which is the whole message.
 type method func(ctx context.Context, s *server, name string, request []byte) (any, error)
 
 func handler[Req, Res any](answer func(*server, context.Context, Req) (Res, error)) method {

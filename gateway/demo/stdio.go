@@ -109,7 +109,6 @@ func (p *peer) log(logger, text string) {
 	}
 }
 
-// serve answers the client until in ends, ctx is done, or I/O fails.
 func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer) error {
 	asked := ctx
 	ctx, p.fail = context.WithCancelCause(ctx)
@@ -159,7 +158,7 @@ func (p *peer) read(ctx context.Context, in io.Reader) error {
 	return nil
 }
 
-// dispatch answers one message. Tool calls run in their own goroutines.
+// Tool calls run in their own goroutines.
 func (p *peer) dispatch(ctx context.Context, line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
@@ -197,7 +196,6 @@ func (p *peer) dispatch(ctx context.Context, line []byte) {
 	}
 }
 
-// run answers a tool call concurrently.
 func (p *peer) run(ctx context.Context, id json.RawMessage, line []byte) {
 	c := &call{}
 	ctx, c.cancel = context.WithCancel(ctx)

@@ -138,7 +138,7 @@ func (p *serverCheck) hideToolFix(when string) string {
 	return fmt.Sprintf("%s: tools: {deny: [NAME]} in %q", when, p.s.Name)
 }
 
-// Clients cut long descriptions.
+// longDescription returns why clients cut a tool's description, or "".
 func longDescription(def []byte) string {
 	text := rawjson.GetString(def, "description")
 	return definition.LongDescription(text)

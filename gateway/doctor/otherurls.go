@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// for one address
+// otherURLTimeout is the limit for one address.
 const otherURLTimeout = 3 * time.Second
 
 // tryOtherURLs tries common variations of a URL in turn, for at most the server's

@@ -100,7 +100,7 @@ func pathOf(env []string) string {
 	return ""
 }
 
-// The software that provides commands.
+// installHints maps commands to the software that provides them.
 var installHints = map[string]string{
 	"npx": "Node.js", "npm": "Node.js", "node": "Node.js", "uvx": "uv", "uv": "uv", "bunx": "Bun", "bun": "Bun",
 	"deno": "Deno", "docker": "Docker", "podman": "Podman", "dnx": "the .NET SDK, version 10 or later", "dotnet": "the .NET SDK",
@@ -131,7 +131,7 @@ func (p *serverCheck) pathFix(folder string) string {
 	return stderr.EnvFix(p.s, stderr.EnvEntry(p.s, "PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
 }
 
-// Program folders that are not in the desktop's PATH.
+// programFolders returns patterns of program folders that are not in the desktop's PATH.
 func programFolders(home string) []string {
 	places := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/opt/local/bin", "/snap/bin"}
 	if home == "" {
@@ -158,7 +158,7 @@ func desktopPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games", "/usr/local/games", "/snap/bin"}
 }
 
-// Desktop programs would not find the command there.
+// shellOnly returns the folder of a command that desktop programs would not find.
 func (p *serverCheck) shellOnly(path string, env []string) (folder, fix string) {
 	desktop := desktopPath()
 	_, own := p.s.Env["PATH"]
@@ -213,7 +213,8 @@ func (p *serverCheck) checkStarted(t *session, path string) bool {
 	return false
 }
 
-// The argument is a missing file that the server's output mentions.
+// missingPathFix returns the fix for an argument that is a missing file, if the server's
+// output mentions it.
 func (p *serverCheck) missingPathFix(lines []string) string {
 	for _, arg := range p.s.Args {
 		path := arg
@@ -241,7 +242,8 @@ func interpreter(path string) string {
 	return ""
 }
 
-// Goblin skips other lines than messages, but many clients fail.
+// checkOutput reports lines that are not messages. Goblin skips them, but many clients
+// fail.
 func (p *serverCheck) checkOutput(t *session) bool {
 	const name = "stdout"
 	if t.skippedLines == 0 {

@@ -28,7 +28,7 @@ import (
 
 const (
 	probeTime = 15 * time.Second
-	// Tokens and certificates tolerate some minutes.
+	// maxSkew is small enough for tokens and certificates, which tolerate some minutes.
 	maxSkew       = 2 * time.Minute
 	expiryWarning = 14 * 24 * time.Hour
 	// of a printed header, in bytes
@@ -322,8 +322,8 @@ func status(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
 }
 
-// The refusing server may not be an MCP server. checkRefusal returns true if the refusal
-// has another cause.
+// checkRefusal checks a server that may not be an MCP server. It returns true if the
+// refusal has another cause.
 func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why *upstream.Error, base *url.URL) bool {
 	code, text := upstream.HTTPStatus(why), why.Reason
 	if code == 0 {
@@ -434,7 +434,7 @@ func (p *serverCheck) checkClock(resp *http.Response, now time.Time) {
 	}
 }
 
-// The server uses passwords instead of OAuth.
+// basic matches the challenge of a server that uses passwords instead of OAuth.
 var basic = pattern(`(?i)^basic\b`)
 
 func (p *serverCheck) checkLogin(resp *http.Response, status string, why *upstream.Error, refused bool) bool {

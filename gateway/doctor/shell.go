@@ -94,7 +94,7 @@ func (p *serverCheck) source(name, value string) string {
 	return name
 }
 
-// Secret values of variables become references.
+// word quotes a word for a shell. It replaces secret values of variables by references.
 func (p *serverCheck) word(s string) string {
 	for _, name := range slices.Sorted(maps.Keys(p.s.Variables)) {
 		value := p.s.Variables[name]
@@ -116,7 +116,7 @@ func (p *serverCheck) part(s string) string {
 	return p.word(s)
 }
 
-// The server reports these as missing.
+// missingVariables returns the variables that the server reports as missing, and the fix.
 func (p *serverCheck) missingVariables(words []string) (cause, fix string) {
 	missing, mentioned := stderr.Variables(words)
 	return stderr.MissingVariables(p.s, missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv, p.Config.EnvNames)

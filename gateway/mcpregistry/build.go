@@ -119,7 +119,7 @@ func (b *builder) known() string {
 	return strings.Join(keys, ", ")
 }
 
-// The first start downloads the package.
+// startup is the startup_timeout of packages: the first start downloads them.
 const startup = "2m"
 
 func (b *builder) keys(c *Choice) (map[string]any, error) {
@@ -202,7 +202,7 @@ func (b *builder) arguments(all []Argument) (words []string) {
 	return words
 }
 
-// A flag has no value.
+// isFlag reports whether a named argument has no value.
 func (a *Argument) isFlag() bool {
 	return a.Value == nil && a.Default == "" && a.Description == "" && a.Placeholder == "" && a.Hint == "" &&
 		len(a.Choices) == 0 && !a.Required && !a.Secret && a.Format == ""
@@ -242,7 +242,7 @@ func reference(s string) bool {
 	return at != nil && at[0] == 0 && at[1] == len(s)
 }
 
-// ok is false if an input has no value and needs none.
+// value resolves an input. ok is false if it has no value and needs none.
 func (b *builder) value(key string, in Input, repeated bool) (values [][]segment, ok bool) {
 	if in.Value == nil {
 		return b.answer(key, in, repeated)
@@ -253,8 +253,8 @@ func (b *builder) value(key string, in Input, repeated bool) (values [][]segment
 
 var variable = once(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
-// whole is false if a variable has no value. Braces around an unknown name stay.
-// Variables of a secret value are secret.
+// fill replaces variables in a value. whole is false if one has no value. Braces around
+// an unknown name stay. Variables of a secret value are secret.
 func (b *builder) fill(of Input) (pieces []segment, whole bool) {
 	template := *of.Value
 	whole = true

@@ -258,7 +258,7 @@ func (b *builder) bundle(bun *bundle, keys map[string]any) {
 	keys["cwd"] = literal(bun.folder)
 }
 
-// whole is false if a reference has no value.
+// text replaces references in a template. whole is false if one has no value.
 func (b *builder) text(bun *bundle, template string) (pieces []segment, whole bool) {
 	whole = true
 	end := 0
@@ -381,7 +381,7 @@ func (b *bundle) unpack() (err error) {
 	return os.Rename(temp, b.folder)
 }
 
-// It rejects paths outside of the folder.
+// extract rejects paths outside of the folder.
 func extract(f *zip.File, folder string, room int64, runs bool) (left int64, err error) {
 	mode := f.Mode()
 	switch {

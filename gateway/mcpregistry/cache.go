@@ -54,7 +54,7 @@ func (c *Cache) path(to string) string {
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:16])+suffix)
 }
 
-// old reports whether the answer is not fresh. k may be nil.
+// load returns the cached answer, or nil, and whether it is old.
 func (c *Cache) load(to string) (k *page, old bool) {
 	if c == nil {
 		return nil, true
@@ -75,7 +75,7 @@ func (c *Cache) load(to string) (k *page, old bool) {
 	return &page{body, info.ModTime()}, age < 0 || age > freshTime
 }
 
-// It evicts the oldest answers over the limits.
+// store evicts the oldest answers over the limits.
 func (c *Cache) store(to string, body []byte) {
 	if c == nil || os.MkdirAll(c.folder, 0o700) != nil {
 		return

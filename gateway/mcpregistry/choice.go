@@ -126,7 +126,7 @@ func withVersion(identifier, sep, version string) string {
 	return identifier + sep + version
 }
 
-// other is "" for usual, the default registry.
+// checkBase checks the URL of a package registry. other is "" for usual, the default one.
 func (p *Package) checkBase(usual string) (other, problem string) {
 	if p.RegistryBaseURL == "" || strings.TrimSuffix(p.RegistryBaseURL, "/") == usual {
 		return "", ""

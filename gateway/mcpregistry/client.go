@@ -53,7 +53,7 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 // ErrNotFound means that the registry doesn't have the server or the version.
 var ErrNotFound = errors.New("is not in the registry")
 
-// An old answer is used after this error.
+// errUnavailable marks failures after which an old answer is used.
 var errUnavailable = errors.New("registry unavailable")
 
 // SearchResult is the result of a search.
@@ -138,7 +138,7 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 	return page.Metadata.Next, nil
 }
 
-// The registry already matched asked.
+// matches skips asked, which the registry already matched.
 func matches(e Entry, words []string, asked string) bool {
 	text := strings.ToLower(e.Name + "\n" + e.Title + "\n" + e.Description)
 	for _, w := range words {

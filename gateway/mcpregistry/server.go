@@ -89,7 +89,7 @@ const (
 
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`) })
 
-// The official registry and compatible ones use this _meta key.
+// official is the _meta key of the official registry and compatible ones.
 const official = "io.modelcontextprotocol.registry/official"
 
 func read(raw []byte) (Entry, error) {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// It may ask the user.
+	// commandTimeout limits a command, which may ask the user.
 	commandTimeout = 30 * time.Second
-	// For child processes of an exited command.
+	// commandWaitDelay limits the wait for child processes of an exited command.
 	commandWaitDelay = 500 * time.Millisecond
 	maxStderr        = 4 << 10 // bytes of its stderr
 )

@@ -23,7 +23,8 @@ import (
 // DefaultListen is the default address of Serve.
 const DefaultListen = "127.0.0.1:7331"
 
-// After that, a client with fewer variables starts its own daemon.
+// supersetAttempts limits the tries of a client with fewer variables before it starts its
+// own daemon.
 const supersetAttempts = 20
 
 // Stdio serves one client, through the daemon unless standalone. profile selects its

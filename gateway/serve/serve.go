@@ -86,7 +86,8 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 	}
 }
 
-// After a hangup there is none.
+// onTerminal reports whether there is a controlling terminal. After a hangup there is
+// none.
 func onTerminal() bool {
 	tty, err := os.OpenFile(Controlling, os.O_RDWR, 0)
 	if err != nil {

@@ -41,12 +41,12 @@ const (
 	format = 1
 	// in bytes
 	maxFile = 64 << 20
-	// of the first line, in bytes
+	// maxHead is the maximum length of the first line, in bytes.
 	maxHead  = 4 << 20
 	maxDepth = 512
-	// The time in which changes are collected.
+	// pause is the time in which changes are collected.
 	pause = 2 * time.Second
-	// A temporary file of this age is no longer being written.
+	// staleAge is the age of a temporary file that is no longer being written.
 	staleAge = time.Hour
 	ext      = ".catalog"
 )

@@ -37,15 +37,16 @@ import (
 const MaxTools = 20_000
 
 const (
-	// Larger definitions, in bytes, are stored only as a hash, so that changes cannot be
-	// shown.
+	// maxKept is the maximum size of a definition that is stored with its hash, to show
+	// changes, in bytes.
 	maxKept = 32 << 10
 	// Limits for one server's definitions, and names and hashes, in bytes. They leave
 	// space in the file for other servers.
 	maxServerKept = 4 << 20
 	maxServer     = 4 << 20
 	perTool       = 128 // bytes of a tool in the file, except its name and definition
-	// Below this size, in bytes, the order of nested keys does not count.
+	// maxSorted is the size, in bytes, up to which the order of nested keys does not
+	// count.
 	maxSorted = 1 << 20
 	// of the file, in bytes
 	maxPins = 256 << 20

@@ -99,7 +99,8 @@ func (s *server) verbatim(x *exchange) {
 	s.finish(x, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s`, x.id, p.Reply[1:]))
 }
 
-// take performs an action that may block. If the request is cancelled, it stops without an answer.
+// take performs an action that may block. If the request is cancelled, it stops without
+// an answer.
 func (s *server) take(x *exchange, a *action) {
 	switch a.Do {
 	case "delay":
@@ -193,7 +194,7 @@ func (s *server) ask(x *exchange, a *action) <-chan json.RawMessage {
 	return ch
 }
 
-// await waits for the reply to a request. An error is recorded as {"error":…}.
+// An error is recorded as {"error":…}.
 func (s *server) await(x *exchange, a *action, ch <-chan json.RawMessage) {
 	select {
 	case reply := <-ch:

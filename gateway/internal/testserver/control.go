@@ -24,7 +24,6 @@ type event struct {
 	ID      int64             `json:"id,omitempty"` // done: of the command
 }
 
-// connect counts this start, opens the log and connects to the test.
 func (s *server) connect() error {
 	var err error
 	if s.start, err = countStart(s.path()); err != nil {
@@ -81,10 +80,8 @@ func countStart(path string) (int, error) {
 	return bytes.Count(lines, []byte("\n")) - bytes.Count(lines, []byte(grandchildMark)), nil
 }
 
-// grandchildMark precedes the PIDs of grandchildren in the .starts file.
 const grandchildMark = "grandchild "
 
-// noteGrandchild adds a grandchild to the .starts file.
 func (s *server) noteGrandchild(pid int) error {
 	if s.path() == "" {
 		return nil

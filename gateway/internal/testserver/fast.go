@@ -11,16 +11,18 @@ import (
 	"time"
 )
 
-// fastPage is the number of resources per page of the fast server.
 const fastPage = 1000
 
-// touched is the URI of the resource that the tool "touch" reports as updated.
+// touched is the resource that the tool "touch" reports as updated.
 const touched = "file:///srv/data/touched.json"
 
 // fast is the server for benchmarks. It has no script and answers at once, so that
 // measurements show only the transport. Its tool "echo" returns a text of "size" bytes.
 // "touch" also reports one update. "storm" reports updates of many resources for some
 // seconds.
+//
+// fast does not parse requests as JSON: it expects their members in the order id, method,
+// params.
 type fast struct {
 	writing   sync.Mutex // held while writing to out
 	out       io.Writer
@@ -43,7 +45,6 @@ func fastURI(i int) string {
 	return fmt.Sprintf("file:///srv/data/set-%d/item-%07d.json", i%97, i)
 }
 
-// serve answers the requests from in until its end.
 func (f *fast) serve(in io.Reader) error {
 	r := bufio.NewReaderSize(in, 1<<20)
 	for {
@@ -62,7 +63,7 @@ func (f *fast) serve(in io.Reader) error {
 	}
 }
 
-// between returns the text between two others, or "" if one is missing.
+// between returns "" if before is missing.
 func between(line []byte, before, after string) string {
 	_, rest, _ := bytes.Cut(line, []byte(before))
 	text, _, _ := bytes.Cut(rest, []byte(after))

@@ -11,7 +11,6 @@ import (
 	"sync"
 )
 
-// sessions are the sessions of HTTP clients with their open GET streams.
 type sessions struct {
 	mu   sync.Mutex
 	open map[string]*session
@@ -78,8 +77,7 @@ func (ss *sessions) hangup() {
 	}
 }
 
-// send sends a frame on one stream of every session. Without a stream, the frame waits
-// for the next one.
+// send sends a frame on one stream of each session, or on its next one.
 func (ss *sessions) send(frame []byte) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -96,7 +94,7 @@ func (ss *sessions) send(frame []byte) {
 	}
 }
 
-// attach adds a stream to a session. It returns false if the session was forgotten.
+// attach returns false if the session was forgotten.
 func (ss *sessions) attach(v *session, p *poster) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -157,7 +155,6 @@ func (p *poster) raw(text []byte) error {
 	return err
 }
 
-// stream turns the response into an event stream, once.
 func (p *poster) stream() {
 	if !p.sse {
 		p.sse = true
@@ -320,7 +317,6 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, p *poster, v *se
 	hold(r, p)
 }
 
-// hold blocks the handler until the response is complete or its client has disconnected.
 func hold(r *http.Request, p *poster) {
 	select {
 	case <-p.done:

@@ -1,6 +1,28 @@
 // Command testserver is a scripted MCP server for tests and benchmarks.
 //
-// It records all received messages, and misbehaves as its script or the test commands.
+//	testserver SCRIPT.json             MCP on stdin and stdout
+//	testserver -http ADDR SCRIPT.json  Streamable HTTP at /mcp, HTTP+SSE at /sse
+//	testserver -fast N                 without a script: fast answers, N resources
+//
+// It uses no MCP library, whose leniency could hide a fault of the program under test. It
+// must not import Goblin's packages.
+//
+// # Script
+//
+// A script is one JSON object, see [script]. By default a read answers "<server> <uri>",
+// a call and a prompt "<server>:<name>:<arguments>". The member "on" has lists of actions
+// for "METHOD KEY", "METHOD" or "start" that run before that, see [action].
+//
+// # Control
+//
+// If the script names a Unix socket, the process connects to it at its start. The test
+// listens there, so it notices each start and exit. It gets each MCP message before the
+// message is handled. Each line from the test is one action that runs immediately and is
+// answered. The answer follows all earlier events. One round trip therefore proves that
+// the server received nothing else.
+//
+// Each request runs in its own goroutine. The process exits at the end of its input,
+// after a signal or by a crash action, and waits for nothing.
 package main
 
 import (
@@ -63,8 +85,6 @@ func run(addr, path string) error {
 	return err
 }
 
-// serveLines reads one message per line until the input ends or an action makes the
-// process deaf.
 func (s *server) serveLines(in io.Reader, out *lines) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -85,7 +105,6 @@ func (s *server) serveLines(in io.Reader, out *lines) error {
 	}
 }
 
-// lines writes frames, one per line.
 type lines struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -108,7 +127,6 @@ func catchSignals() <-chan os.Signal {
 	return ch
 }
 
-// watchSignals reports TERM, INT and HUP, and exits unless the script ignores them.
 func (s *server) watchSignals(signals <-chan os.Signal) {
 	for sig := range signals {
 		s.tell(event{Ev: "signal", Name: sig.String()})

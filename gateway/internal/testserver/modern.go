@@ -118,7 +118,6 @@ func (s *server) discovered() json.RawMessage {
 	return marshal(answer)
 }
 
-// complete returns a result in the revision's form.
 func (s *server) complete(x *exchange, result json.RawMessage) json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(result, &o) != nil || o == nil {
@@ -140,13 +139,11 @@ func (s *server) complete(x *exchange, result json.RawMessage) json.RawMessage {
 	return marshal(o)
 }
 
-// state is the content of a requestState.
 type state struct {
 	Answers []json.RawMessage
 	Rounds  int
 }
 
-// resume continues a request that was answered with input_required.
 func (s *server) resume(x *exchange) {
 	var p struct {
 		State     *string                    `json:"requestState"`
@@ -200,7 +197,6 @@ func (s *server) input(x *exchange, requests map[string]any) {
 	s.succeed(x, marshal(o))
 }
 
-// listen acknowledges a listen and keeps it open until it is cancelled.
 func (s *server) listen(x *exchange) {
 	var p struct{ Notifications *filter }
 	if json.Unmarshal(x.params, &p) != nil || p.Notifications == nil {
@@ -233,9 +229,8 @@ func announces(method string) bool {
 	return false
 }
 
-// tagged sends a notification according to the revision: on the matching listen streams
-// or a request's own stream, and unchanged to older clients. It returns true if the
-// caller must send it.
+// tagged sends a notification on the matching listen streams or a request's own stream,
+// and unchanged to older clients. It returns true if the caller must send it.
 func (s *server) tagged(x *exchange, method string, params json.RawMessage) bool {
 	var p map[string]json.RawMessage
 	_ = json.Unmarshal(params, &p)
@@ -332,7 +327,6 @@ func (s *server) wantParams(want map[string]string, tool string, arguments map[s
 	}
 }
 
-// modern is like answer, with the revision's HTTP status for an error.
 func (p *poster) modern(frame []byte, sse bool) {
 	var m struct{ Error *struct{ Code int } }
 	_ = json.Unmarshal(frame, &m)
@@ -359,7 +353,6 @@ func (p *poster) modern(frame []byte, sse bool) {
 	close(p.done)
 }
 
-// unlisten closes all listens, like a server that stops.
 func (s *server) unlisten() {
 	s.listening.Lock()
 	var open []*exchange

@@ -80,7 +80,6 @@ type exchange struct {
 	job       *job // the task that it works for
 }
 
-// outside returns the exchange for messages without a request.
 func (s *server) outside() *exchange {
 	return &exchange{origin: origin{send: func(f []byte) { s.everybody(f) }}}
 }
@@ -93,7 +92,6 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// receive handles one message. Requests run in their own goroutines.
 func (s *server) receive(text []byte, from origin) {
 	var m message
 	e := event{Ev: "recv", Session: from.session, HTTP: from.http, Headers: from.headers}
@@ -181,7 +179,6 @@ func (s *server) cancel(id string) {
 	}
 }
 
-// actions returns the actions of the method and key, or of the method.
 func (s *server) actions(method, key string) []*action {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +240,6 @@ func (s *server) finish(x *exchange, frame []byte) {
 	}
 }
 
-// unknown is the start of error messages about params.
 const unknown = "Invalid params: "
 
 func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
@@ -290,7 +286,6 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 	return nil, "Method not found: " + x.method
 }
 
-// hinted adds the script's cache hints to a result.
 func (s *server) hinted(result []byte) json.RawMessage {
 	for k, v := range s.Hints {
 		result = fmt.Appendf(result[:len(result)-1], ",%q:%s}", k, v)

@@ -42,7 +42,7 @@ type job struct {
 
 type obj = map[string]json.RawMessage
 
-// tasked serves task requests. It returns false for other requests.
+// tasked returns false for requests without tasks.
 func (s *server) tasked(x *exchange) bool {
 	switch x.method {
 	case "tools/call":
@@ -123,7 +123,7 @@ func (s *server) callTask(x *exchange) bool {
 	return true
 }
 
-// state returns a task as clients see it. The caller must hold the lock.
+// The caller must hold the lock.
 func (s *server) state(j *job) obj {
 	o := obj{
 		"taskId": marshal(j.id), "status": marshal(j.status),
@@ -147,7 +147,6 @@ func (s *server) state(j *job) obj {
 	return o
 }
 
-// oneTask serves a request about one task.
 func (s *server) oneTask(x *exchange) {
 	var p struct {
 		ID        string `json:"taskId"`
@@ -195,8 +194,7 @@ func (s *server) oneTask(x *exchange) {
 
 func over(j *job) bool { return j.status != "working" && j.status != "input_required" }
 
-// jobResult waits for the task and answers with its result. The caller must hold the
-// lock.
+// The caller must hold the lock.
 func (s *server) jobResult(x *exchange, j *job) {
 	j.results = append(j.results, &x.origin)
 	for _, frame := range j.queue {
@@ -238,7 +236,6 @@ func (s *server) jobResult(x *exchange, j *job) {
 	}
 }
 
-// relate adds the task to a message's _meta.
 func relate(object json.RawMessage, j *job) json.RawMessage {
 	var o, m obj
 	_ = json.Unmarshal(object, &o)
@@ -275,7 +272,6 @@ func (s *server) jobSends(j *job, frame []byte) {
 	}
 }
 
-// jobEnds stores the outcome of a task.
 func (s *server) jobEnds(j *job, frame []byte) {
 	var o obj
 	_ = json.Unmarshal(frame, &o)
@@ -302,7 +298,6 @@ func (s *server) setStatus(x *exchange, a *action) {
 	x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/tasks/status","params":%s}`, marshal(state)))
 }
 
-// demand makes a modern task wait for its client.
 func (s *server) demand(x *exchange, a *action) {
 	j := x.job
 	s.jobs.Lock()
