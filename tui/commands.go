@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -295,7 +296,7 @@ func (a *app) findServer(name string) (s registry.ServerState, why string) {
 	}
 	s, ok := a.Reg.State(name)
 	if !ok {
-		return s, "no server named " + uicontext.SanitizeLine(name)
+		return s, "no server " + strconv.Quote(uicontext.SanitizeLine(name))
 	}
 	return s, ""
 }

@@ -131,7 +131,7 @@ func TestPaletteActsOnServers(t *testing.T) {
 	r.runCommand("restart github")
 	require.Contains(t, r.screen(), "! github is disabled; :enable enables it")
 	r.keys("esc").runCommand("restart nobody")
-	require.Contains(t, r.screen(), "! no server named nobody")
+	require.Contains(t, r.screen(), `! no server "nobody"`)
 	r.keys("esc").runCommand("enable files")
 	require.Contains(t, r.screen(), "! files is already enabled")
 	require.Len(t, r.backend.acts, 3)

@@ -114,7 +114,7 @@ func Suggest(wrong string, names []string, none string) string {
 	case len(near) > 0:
 		return "; did you mean " + QuoteNames(near, " or ") + "?"
 	case len(names) > 0 && len(names) <= 8:
-		return "; known: " + QuoteNames(names, ", ")
+		return "; known: " + strings.Join(names, ", ")
 	case len(names) == 0:
 		return none
 	}

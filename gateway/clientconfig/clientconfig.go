@@ -58,7 +58,7 @@ type dialect struct {
 	unit    time.Duration // of numbers in "timeout"
 	// projects is the key of the servers of single projects, by folder.
 	projects string
-	// entry returns keys to set besides command and args. A nil value removes a key.
+	// entry returns keys to set in addition to command and args. A nil value removes a key.
 	entry func(command string, args []string) map[string]any
 }
 

@@ -206,6 +206,11 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) e
 	return a.print(o, func() error { return a.printText(o.String() + a.nextStepText()) })
 }
 
+func nameTakenError(name string, f *configedit.File) error {
+	return fmt.Errorf("server %q %w in %s; choose another name or remove it first: %s",
+		name, configedit.ErrTaken, f.Path(), termtext.Goblin("remove", name))
+}
+
 // addedConfig returns the config with the new server. It doesn't save it.
 func (a *App) addedConfig(s configedit.Server) (*configedit.File, error) {
 	f, err := a.editableConfig(configedit.Open)
@@ -215,7 +220,7 @@ func (a *App) addedConfig(s configedit.Server) (*configedit.File, error) {
 	err = f.Add(s)
 	switch {
 	case errors.Is(err, configedit.ErrTaken):
-		return nil, fmt.Errorf("%w in %s; remove it first: %s", err, f.Path(), termtext.Goblin("remove", s.Name))
+		return nil, nameTakenError(s.Name, f)
 	case err == nil && hasPlainSecret(s.Keys):
 		f.SetPrivate()
 	}

@@ -129,7 +129,7 @@ func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*m
 func (a *App) nameIsFree(name string) error {
 	f, err := a.editableConfig(configedit.Open)
 	if err == nil && f.Keys(name) != nil {
-		err = fmt.Errorf("server %q already exists in %s; choose another NAME, or remove it first: %s", name, f.Path(), termtext.Goblin("remove", name))
+		err = nameTakenError(name, f)
 	}
 	return err
 }

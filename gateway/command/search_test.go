@@ -79,7 +79,7 @@ func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
 		{[]string{"search", "x", "--kind", "thing"}, `--kind must be one of tools, prompts, resources, templates, not "thing"; see "goblin search --help"`, cli.CodeUsage},
 		{[]string{"search", "x", "--mime", "["}, `--mime must be a MIME type or a pattern like 'text/*', not "["; see "goblin search --help"`, cli.CodeUsage},
 		{[]string{"search", "x", "--limit", "0"}, `--limit must be a number from 1 to 1000, not 0; see "goblin search --help"`, cli.CodeUsage},
-		{[]string{"search", "x", "--server", "nope"}, `no server "nope"; known: "a", "b", "a_b", "off"`, cli.CodeNotFound},
+		{[]string{"search", "x", "--server", "nope"}, `no server "nope"; known: a, b, a_b, off`, cli.CodeNotFound},
 		{[]string{"lua"}, `lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, cli.CodeUsage},
 		{[]string{"lua", "a", "b"}, `lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote names with spaces; see "goblin lua --help"`, cli.CodeUsage},
 	} {

@@ -77,7 +77,7 @@ func (a *App) statusText(s daemon.Status) string {
 		if !c.SilentSince.IsZero() {
 			since += ", silent for " + termtext.Age(time.Since(c.SilentSince))
 		}
-		clients.add(cmp.Or(c.Client, "(unknown)"), c.Version, c.Transport, c.Protocol, since)
+		clients.add(cmp.Or(c.Client, "(unnamed)"), c.Version, c.Transport, c.Protocol, since)
 	}
 	out.WriteString("\n" + cmp.Or(clients.render(a.Columns), "No clients connected.\n"))
 	if len(screens.rows) > 0 {
@@ -115,7 +115,7 @@ func startedFrom(s *daemon.Status) string {
 }
 
 func screenName(c daemon.Session) string {
-	name := cmp.Or(c.Terminal, c.Client, "(unknown)")
+	name := cmp.Or(c.Terminal, c.Client, "(unnamed)")
 	if c.Owner {
 		name += " (the daemon's own)"
 	}

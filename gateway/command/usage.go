@@ -158,7 +158,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	clients := table{header: append([]string{"CLIENT", "TOOLS", "OTHERS"}, figures...), right: right}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		clients.add(append([]string{cmp.Or(c.Name, "(unknown)"), termtext.FormatCount(c.Tools), others(c.NonToolLists)}, cells(c.Definitions, &c.Figures)...)...)
+		clients.add(append([]string{cmp.Or(c.Name, "(unnamed)"), termtext.FormatCount(c.Tools), others(c.NonToolLists)}, cells(c.Definitions, &c.Figures)...)...)
 	}
 	for i, t := range []*table{&servers, &tools, &clients} {
 		switch {

@@ -328,8 +328,7 @@ func (r *reader) raw(at keyPath, n *yaml.Node) (raw []byte, ok bool) {
 	return rawjson.Quote(s), ok
 }
 
-// checkOverrides reports overrides without effect and those that give two entries one
-// name.
+// checkOverrides reports overrides without effect and several entries with one name.
 func (r *reader) checkOverrides(cfg *Config) {
 	for _, name := range r.overridden {
 		if cfg.variables == nil {

@@ -36,8 +36,7 @@ type File struct {
 	bom   bool
 	crlf  bool
 	json  bool
-	// foreign is the path of keys to the servers in a client's file, nil for Goblin's
-	// config.
+	// Path of keys to the servers in a client's file, nil for Goblin's config.
 	foreign []string
 }
 

@@ -163,9 +163,9 @@ func (l *Listener) Close() error {
 // The process that started the daemon needs time to connect.
 const firstLinger = time.Second
 
-// SetLinger makes Serve return d after the last mcp or screen connection closed, but at
-// the earliest one second after it began. If busy, which may be nil, reports true at that
-// time, the daemon waits again. Call SetLinger before Serve.
+// SetLinger makes Serve return d after the last connection of [KindMCP] or [KindScreen]
+// closed, but at the earliest one second after it began. If busy, which may be nil,
+// reports true at that time, the daemon waits again. Call SetLinger before Serve.
 func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 	l.linger, l.lingers, l.busy = max(d, 0), true, busy
 }

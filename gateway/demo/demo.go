@@ -60,7 +60,7 @@ func Names() []string {
 func Run(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	build, ok := backends[name]
 	if !ok {
-		return fmt.Errorf("unknown demo server %q: choose one of %s", name, strings.Join(Names(), ", "))
+		return fmt.Errorf("unknown demo server %q; known: %s", name, strings.Join(Names(), ", "))
 	}
 	p := newPeer()
 	if err := p.serve(ctx, build(p), in, out); err != nil {

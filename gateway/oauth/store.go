@@ -88,15 +88,15 @@ func (r *loginStore) load() (*Login, error) {
 		err = json.Unmarshal(text, &stored)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the login in %s (goblin login creates a new one): %w", r.path, err)
+		return nil, fmt.Errorf("cannot read the login in %s: %w; run \"goblin login\"", r.path, err)
 	}
 	if stored.Keyring {
 		text, err := inKeyring.Get(r.name)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the login from the keyring (unlock it, or log in again with goblin login): %w", err)
+			return nil, fmt.Errorf("cannot read the login from the keyring: %w; unlock it or run \"goblin login\"", err)
 		}
 		if err := json.Unmarshal([]byte(text), &stored.tokens); err != nil {
-			return nil, errors.New("the keyring's login is damaged (goblin login creates a new one)")
+			return nil, errors.New("the keyring's login is damaged; run \"goblin login\"")
 		}
 	}
 	return &stored.Login, nil
@@ -110,13 +110,8 @@ func (r *loginStore) save(l *Login) (notice string, err error) {
 	if err != nil {
 		return "", err
 	}
-	notice = "no keyring available"
-	if inKeyring.IsAvailable() {
-		if err = inKeyring.Set(r.name, string(text)); err == nil {
-			stored.Keyring, stored.tokens, notice = true, tokens{}, ""
-		} else {
-			notice = "the keyring refused it: " + truncate(err.Error())
-		}
+	if notice = inKeyring.TrySet(r.name, string(text)); notice == "" {
+		stored.Keyring, stored.tokens = true, tokens{}
 	}
 	all, err := json.Marshal(stored)
 	if err != nil {

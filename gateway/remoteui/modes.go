@@ -16,13 +16,13 @@ var knownModes = []int{
 	1003, 1002, 1000, 9, 1006, 1015, 1005, 1016, // mouse
 	2004, 1004, // paste, focus
 	1, 66, // cursor keys, keypad
-	1047, 47, 1049, // alternate screen
+	1047, 47, 1049, // alternate buffer
 }
 
 const cursorMode = 25 // cursor; set by default
 
 // resetSequences resets the modes that pagers and editors set: colors, mouse, paste,
-// keypad, hidden cursor, alternate screen.
+// keypad, hidden cursor, alternate buffer.
 const resetSequences = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
 
 // maxParams is the maximum number of parameters of a sequence that sets modes. The parser

@@ -42,6 +42,18 @@ func (k Keyring) Set(name, value string) error {
 	return err
 }
 
+// TrySet stores a value if the keyring is available. Otherwise it returns the reason, for
+// users.
+func (k Keyring) TrySet(name, value string) (reason string) {
+	if !k.IsAvailable() {
+		return "no keyring available"
+	}
+	if err := k.Set(name, value); err != nil {
+		return "the keyring refused it: " + truncate(err.Error())
+	}
+	return ""
+}
+
 // Delete removes a value, or returns [ErrNotFound].
 func (k Keyring) Delete(name string) error {
 	_, err := withTimeout(func() (string, error) { return "", keyring.Delete(string(k), name) })

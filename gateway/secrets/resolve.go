@@ -62,7 +62,7 @@ func (s *Store) getChecked(name string) (string, error) {
 	case errors.Is(err, ErrNotFound):
 		return "", fmt.Errorf("is not set; run: %s", set)
 	case err != nil:
-		return "", fmt.Errorf("is not available: %w; unlock the keyring or run: %s", err, set)
+		return "", fmt.Errorf("cannot be read: %w; unlock the keyring or run: %s", err, set)
 	}
 	return value, nil
 }

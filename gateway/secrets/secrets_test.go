@@ -94,7 +94,7 @@ func TestASecretMovesFromTheFileToTheKeyring(t *testing.T) {
 
 	t.Setenv("GOBLIN_NO_KEYRING", "1")
 	_, err = secrets.Open(state).Get("a")
-	require.ErrorContains(t, err, "it is in the system's keyring, which is not available here")
+	require.ErrorContains(t, err, "it is in the keyring, which is not available here")
 	require.Error(t, secrets.Open(state).Remove("a"))
 	_, err = secrets.Open(state).Set("a", "in the file again")
 	require.NoError(t, err)
@@ -113,9 +113,9 @@ func TestAKeyringThatDoesNotForgetKeepsItsSecretListed(t *testing.T) {
 	require.NoError(t, err)
 	keyring.MockInitWithError(errors.New("locked \x1b\u009b[2J" + strings.Repeat("x", 300)))
 	cut := "locked [2J" + strings.Repeat("x", 190) + "…"
-	require.EqualError(t, s.Remove("a"), "the system's keyring did not delete it: "+cut)
+	require.EqualError(t, s.Remove("a"), "the keyring did not delete it: "+cut)
 	_, err = s.Get("a")
-	require.EqualError(t, err, "the system's keyring did not return it: "+cut)
+	require.EqualError(t, err, "the keyring did not return it: "+cut)
 	names, err := s.List()
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, names)

@@ -59,14 +59,7 @@ func (s *Store) Set(name, value string) (place string, err error) {
 	if err := check(name, value); err != nil {
 		return "", err
 	}
-	why := "no keyring available"
-	if service.IsAvailable() {
-		if err = service.Set(name, value); err == nil {
-			why = ""
-		} else {
-			why = "the keyring refused it: " + truncate(err.Error())
-		}
-	}
+	why := service.TrySet(name, value)
 	place = keyringNote
 	if why != "" {
 		place = fmt.Sprintf("%s, which only you can read (%s)", s.path, why)
@@ -118,7 +111,7 @@ func (s *Store) Get(name string) (string, error) {
 	}
 	if !service.IsAvailable() {
 		if known {
-			return "", errors.New("it is in the system's keyring, which is not available here")
+			return "", errors.New("it is in the keyring, which is not available here")
 		}
 		return "", ErrNotFound
 	}
@@ -127,7 +120,7 @@ func (s *Store) Get(name string) (string, error) {
 	case err == nil || errors.Is(err, ErrNotFound):
 		return value, err
 	case known:
-		return "", fmt.Errorf("the system's keyring did not return it: %s", truncate(err.Error()))
+		return "", fmt.Errorf("the keyring did not return it: %s", truncate(err.Error()))
 	}
 	return "", ErrNotFound // maybe it is in an unknown keyring
 }
@@ -156,10 +149,10 @@ func (s *Store) Remove(name string) error {
 			case err == nil:
 				known = true
 			case here.Keyring && !errors.Is(err, ErrNotFound):
-				return fmt.Errorf("the system's keyring did not delete it: %s", truncate(err.Error()))
+				return fmt.Errorf("the keyring did not delete it: %s", truncate(err.Error()))
 			}
 		} else if here.Keyring {
-			return errors.New("it is in the system's keyring, which is not available here")
+			return errors.New("it is in the keyring, which is not available here")
 		}
 		if !known {
 			return ErrNotFound

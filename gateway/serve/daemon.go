@@ -92,7 +92,7 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	defer h.screens.Add(-1)
 	full := h.screens.Add(1) > MaxScreens
-	_ = h.screen(ctx, c, r, func(ctx context.Context, conn *remoteui.Conn) error {
+	_ = h.showUI(ctx, c, r, func(ctx context.Context, conn *remoteui.Conn) error {
 		if full {
 			return fmt.Errorf("this daemon already shows the maximum of %d UIs", MaxScreens)
 		}
@@ -100,9 +100,9 @@ func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	})
 }
 
-// screen shows one UI over a relay. It returns nil when the user quits or the relay
+// showUI shows one UI over a relay. It returns nil when the user quits or the relay
 // disconnects, and [ErrStopped] when ctx ends.
-func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
+func (h *Daemon) showUI(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
 	log := h.Logger()
 	conn, err := remoteui.Accept(c, r)
 	if err != nil {
@@ -141,12 +141,12 @@ func stopReason(ctx context.Context, err error) error {
 	return err
 }
 
-// showLocal shows the daemon's own UI, with the errors of screen.
+// showLocal shows the daemon's own UI, with the errors of showUI.
 func (h *Daemon) showLocal(ctx context.Context, t remoteui.Terminal) error {
 	near, far := net.Pipe()
 	shown := make(chan error, 1)
 	go func() {
-		shown <- h.screen(ctx, far, far, func(ctx context.Context, conn *remoteui.Conn) error {
+		shown <- h.showUI(ctx, far, far, func(ctx context.Context, conn *remoteui.Conn) error {
 			return h.show(ctx, h, conn, true)
 		})
 	}()

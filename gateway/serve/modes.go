@@ -71,7 +71,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 		args = append(args, "--config", s.cfg.Path)
 	}
 	lines := logs.NewLimiter(s.logger.Handler(), p.App.Mask().String)
-	defer lines.Close() //nolint:errcheck // says what was left out
+	defer lines.Close() //nolint:errcheck // reports skipped lines
 
 	var superset *daemon.Endpoint            // of the last daemon, if that had more variables
 	var last atomic.Pointer[daemon.Endpoint] // nil before the first daemon

@@ -169,7 +169,7 @@ func (p *Process) holdTerminal(ctx context.Context, t remoteui.Terminal) (shown 
 		close(given)
 		signal.Stop(quit)
 		p.mu.Lock()   // an exit in progress keeps the lock
-		p.mu.Unlock() //nolint:staticcheck // nothing is to be done in between
+		p.mu.Unlock() //nolint:staticcheck // nothing to do in between
 		watching.Wait()
 		end()
 	}

@@ -91,7 +91,7 @@ func (i *Stack) SetEntriesDisabled(profile string, on bool, entries ...*registry
 }
 
 func (i *Stack) unknownProfileError(name string) error {
-	return fmt.Errorf("unknown profile %q%s", name, i.config().SuggestProfile(name))
+	return fmt.Errorf("no profile %q%s", name, i.config().SuggestProfile(name))
 }
 
 // Profiles returns the names of profiles.
