@@ -156,6 +156,7 @@ const (
 	GroupConfig = "config"
 )
 
+// Groups returns the groups in the order of help.
 func Groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: GroupServe, Title: "Serve:"},

@@ -31,6 +31,7 @@ type Profile struct {
 // Namespace selects the form of listed resource URIs.
 type Namespace string
 
+// The forms of listed resource URIs.
 const (
 	NamespaceURI  Namespace = "uri"  // mcp://server/<original>
 	NamespaceFlat Namespace = "flat" // ids without special characters

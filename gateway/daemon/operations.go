@@ -93,6 +93,7 @@ type Session struct {
 	Screen
 }
 
+// IsScreen reports whether the session belongs to a UI.
 func (s *Session) IsScreen() bool { return s.Transport == downstream.ScreenTransport }
 
 // IsBridged reports whether the client would start the next daemon.
@@ -194,6 +195,7 @@ type Entry struct {
 // State is the visibility of an entry for clients.
 type State string
 
+// The visibilities of entries.
 const (
 	StateListed     State = "listed"
 	StateFiltered   State = "filtered"   // by the config

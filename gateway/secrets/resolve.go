@@ -24,6 +24,7 @@ const (
 	maxStderr        = 4 << 10 // bytes of its stderr
 )
 
+// The kinds of references.
 const (
 	KindKeyring = "keyring"
 	KindFile    = "file"
