@@ -161,7 +161,7 @@ func (l *load) beside(f *setup) (targets []*target, end func(), err error) {
 	return targets, end, nil
 }
 
-// compare gives the targets turns in changing order, and reports them.
+// compare measures the targets in turns, in changing order, and reports them.
 func (l *load) compare(targets []*target, backend string, size, window int) error {
 	slice := min(50*time.Millisecond, l.during(time.Second))
 	for _, t := range targets {

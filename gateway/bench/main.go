@@ -46,8 +46,8 @@ type load struct {
 	progs programs
 	scale float64 // 1 for two minutes
 	// lives is the number of starts of each process in a comparison. Its placement in
-	// memory and on cores changes its call times by up to 20 % for its whole life, even
-	// for two copies of one binary.
+	// memory and on cores changes its call times by up to 20 %. That lasts its whole
+	// life, even for two copies of one binary.
 	lives   int
 	fixture int // counts folders
 	out     report

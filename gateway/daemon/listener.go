@@ -357,7 +357,7 @@ func (a *prefixedConn) Read(p []byte) (int, error) {
 func (l *Listener) refusal(f hello, h Handlers) string {
 	switch {
 	case f.Kind != KindMCP && f.Kind != KindScreen && f.Kind != KindControl:
-		return fmt.Sprintf("unknown kind of connection %q; use mcp, screen or control", f.Kind)
+		return fmt.Sprintf("unknown kind of connection %q; use %s, %s or %s", f.Kind, KindMCP, KindScreen, KindControl)
 	case f.Version != l.endpoint.Version:
 		return fmt.Sprintf("the daemon has version %q, the caller %q; use the same version", l.endpoint.Version, f.Version)
 	case f.Kind == KindScreen && f.Build != l.endpoint.Build: // newer UIs check this too

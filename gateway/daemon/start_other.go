@@ -10,8 +10,8 @@ const (
 	newProcessGroup = 0x00000200
 )
 
-// detached gives a process no console and its own group. It stays in the job object of
-// its parent, so a parent that closes its job also stops the daemon.
+// detached starts a process without a console, in its own group. It stays in the job
+// object of its parent, so a parent that closes its job also stops the daemon.
 func detached() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: detachedProcess | newProcessGroup}
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// queryBackground requests the background color of a terminal (xterm's OSC 11).
+// queryBackground is xterm's OSC 11.
 const queryBackground = "\x1b]11;?\x1b\\"
 
-// isDark reports whether a color is dark. ok is false for an invalid one. Terminals send
-// rgb:R/G/B or rgba:R/G/B/A with 1 to 4 hexadecimal digits each, or #RRGGBB.
+// isDark reports whether a color is dark. Terminals send rgb:R/G/B or rgba:R/G/B/A with 1
+// to 4 hexadecimal digits each, or #RRGGBB.
 func isDark(colour string) (dark, ok bool) {
 	var fields []string
 	if spec, is := strings.CutPrefix(colour, "#"); is && len(spec) == 6 {

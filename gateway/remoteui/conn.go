@@ -26,7 +26,7 @@ const (
 	exitTimeout  = time.Second
 )
 
-// environment lists the relay's variables that a UI receives.
+// environment lists the relay's variables for a UI.
 var environment = []string{
 	"CLICOLOR", "CLICOLOR_FORCE", "COLORFGBG", "COLORTERM", "LANG", "LC_ALL",
 	"LC_CTYPE", "LC_TERMINAL", "NO_COLOR", "SSH_TTY", "TERM", "TERM_PROGRAM", "TMUX",
@@ -62,7 +62,8 @@ type Conn struct {
 }
 
 // Accept reads a relay's hello and starts a Conn, which owns c. r must return the bytes
-// read ahead from c, then those of c. It waits 5 s for the hello and closes c on errors.
+// read ahead from c, then those of c. Accept waits 5 s for the hello and closes c on
+// errors.
 func Accept(c net.Conn, r io.Reader) (*Conn, error) {
 	s := &Conn{
 		c: c, br: bufio.NewReader(r), keys: newQueue(), wait: writeTimeout,
@@ -115,7 +116,7 @@ func (s *Conn) receive() {
 	}
 }
 
-// handleFrame handles one frame. It returns false to close the connection.
+// handleFrame returns false to close the connection.
 func (s *Conn) handleFrame(kind byte, payload []byte) bool {
 	switch kind {
 	case frameInput:
@@ -153,7 +154,6 @@ func (s *Conn) handleFrame(kind byte, payload []byte) bool {
 	return true
 }
 
-// wake leaves one value in a channel of capacity one.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -183,8 +183,8 @@ func (s *Conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write sends output to the terminal in one frame, or more above 8 MiB. It blocks until
-// the connection took it, at most the write limit (15 s). Then it closes the connection,
+// Write sends output to the terminal, in one frame up to 8 MiB. It blocks until the
+// connection took it, at most the write limit (15 s). Then it closes the connection,
 // because part of a frame may have been sent. While the relay's process is stopped, it
 // drops output; a value of Resized follows.
 func (s *Conn) Write(p []byte) (int, error) {
@@ -224,7 +224,7 @@ func (s *Conn) isExiting() bool {
 	return !s.exitBy.IsZero()
 }
 
-// startDeadline sets the deadline of the next write, which never exceeds that of Exit.
+// startDeadline never exceeds the deadline of Exit.
 func (s *Conn) startDeadline(wait time.Duration) {
 	s.deadlineMu.Lock()
 	defer s.deadlineMu.Unlock()
@@ -276,7 +276,7 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 	return nil
 }
 
-// Env returns the relay's variables in environment as KEY=VALUE, sorted.
+// Env returns the relay's variables for a UI as KEY=VALUE, sorted.
 func (s *Conn) Env() []string {
 	env := make([]string, 0, len(s.hello.Env))
 	for name, value := range s.hello.Env {
@@ -299,7 +299,7 @@ func (s *Conn) Terminal() string {
 }
 
 // Size returns the terminal's latest size in cells. Each side is 1 to 1000, and the area
-// at most 250,000; the rest of a larger terminal is unused.
+// at most 250,000; the lower part of a larger terminal is unused.
 func (s *Conn) Size() (w, h int) {
 	at := s.size.Load()
 	w = min(max(at.Width, 1), maxSide)
@@ -342,8 +342,8 @@ func (s *Conn) ASCII() bool { return s.hello.ASCII }
 func (s *Conn) Done() <-chan struct{} { return s.gone }
 
 // Exit tells the relay to exit with a reason for its user ("" for a plain quit), and
-// closes the connection. It waits at most one second for a relay that does not read, and
-// interrupts a Write that does. Only the first reason counts.
+// closes the connection. A relay that does not read delays it by at most one second, even
+// if a Write is waiting. Only the first reason counts.
 func (s *Conn) Exit(reason string) error {
 	s.limitWrites()
 	s.writeMu.Lock()

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/term"
 )
 
-// reopenTerminal is a variable for tests with terminals whose writes have no deadline.
+// reopenTerminal is a variable for tests of writes without deadline.
 var reopenTerminal = reopen
 
-// closeTimeout is the maximum wait at exit for a terminal that does not read. It is a
-// variable for tests.
+// closeTimeout limits the wait at exit for a terminal that does not read. Tests replace
+// it.
 var closeTimeout = time.Second
 
 type keySink interface {
@@ -81,7 +81,7 @@ func (c *console) close() {
 	_ = c.w.SetWriteDeadline(time.Time{})
 }
 
-// enter takes the lock unless shutdown was called; leave releases it.
+// enter takes the lock, unless shutdown was called.
 func (c *console) enter() bool {
 	select {
 	case c.lock <- struct{}{}:
@@ -99,7 +99,6 @@ func (c *console) enter() bool {
 
 func (c *console) leave() { <-c.lock }
 
-// size returns the terminal's size, or 80x24 if unknown.
 func (c *console) size() (w, h int) {
 	for _, f := range []*os.File{c.out, c.in} {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
@@ -138,7 +137,7 @@ func (c *console) attach() error {
 }
 
 // canConfigure reports whether this process may change the terminal's settings. In the
-// background the kernel would stop a process that tries; a steady process ignores that.
+// background the kernel would stop it; a steady process ignores that.
 func (c *console) canConfigure() bool { return !c.steady || isForeground(c.fd) }
 
 func (c *console) markDirty() {
@@ -148,7 +147,6 @@ func (c *console) markDirty() {
 	}
 }
 
-// cleanLocked returns, once, the sequences that reset a killed program's modes.
 func (c *console) cleanLocked() string {
 	if !c.dirty {
 		return ""
@@ -212,7 +210,7 @@ func (c *console) shutdown() {
 	}
 }
 
-// Write writes output. While detached it only records the modes.
+// Write only records the modes while detached.
 func (c *console) Write(p []byte) (int, error) {
 	if !c.enter() {
 		return 0, errOver
@@ -271,7 +269,7 @@ func (c *console) read() error {
 	return nil
 }
 
-// restore resets a detached terminal to its original settings after a program ran.
+// restore resets a detached terminal after a program ran.
 func (c *console) restore() {
 	if c.canConfigure() {
 		_ = term.Restore(c.fd, c.original)

@@ -34,8 +34,8 @@ func words(s string) map[string]bool {
 	return all
 }
 
-// editorAtLine returns the command and the file argument that open an editor at a line.
-// An unknown editor opens the file without the line.
+// editorAtLine returns the command and the file argument. An unknown editor opens the
+// file without the line.
 func editorAtLine(command, file, line string) (string, string) {
 	if line == "" {
 		return command, file
@@ -53,7 +53,6 @@ func editorAtLine(command, file, line string) (string, string) {
 	return command, file
 }
 
-// program returns the name of the program that a simple shell command runs.
 func program(command string) string {
 	for word := range strings.FieldsSeq(command) {
 		word = strings.Trim(word, `"'`)

@@ -8,8 +8,7 @@ import (
 )
 
 // foreground moves a process group to the foreground. The kernel would stop a background
-// process for that, unless the thread blocks the signal. The process's signal handling
-// stays unchanged.
+// process for that, unless the thread blocks the signal.
 func (c *console) foreground(group int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -7,7 +7,6 @@ import (
 	"io"
 )
 
-// Types of frames; see the package doc.
 const (
 	frameHello      = 'h'
 	frameInput      = 'i'
@@ -80,15 +79,14 @@ func limit(kind byte) int {
 	return maxControl
 }
 
-// appendFrame appends a frame to b. The payload must be within its limit.
+// The payload must be within its limit.
 func appendFrame(b []byte, kind byte, payload []byte) []byte {
 	b = append(b, kind)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(payload)))
 	return append(b, payload...)
 }
 
-// jsonFrame returns a frame with a JSON payload. v must be a type of this package, so it
-// always marshals.
+// jsonFrame requires a type of this package, which always marshals.
 func jsonFrame(kind byte, v any) []byte {
 	payload, _ := json.Marshal(v)
 	return appendFrame(nil, kind, payload)

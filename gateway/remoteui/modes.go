@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi/parser"
 )
 
-// knownModes are the private modes that are reset (xterm's control sequences, "DEC
-// Private Mode Set"), in the order of resetting.
+// knownModes are the private modes that are reset, in this order (xterm's control
+// sequences, "DEC Private Mode Set").
 var knownModes = []int{
 	2026,                                        // synchronized output
 	1003, 1002, 1000, 9, 1006, 1015, 1005, 1016, // mouse
@@ -21,12 +21,10 @@ var knownModes = []int{
 
 const cursorMode = 25 // cursor; set by default
 
-// resetSequences resets the modes that pagers and editors set: colors, mouse, paste,
-// keypad, hidden cursor, alternate buffer.
+// resetSequences resets the modes that pagers and editors set.
 const resetSequences = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
 
-// maxParams is the maximum number of parameters of a sequence that sets modes. The parser
-// drops further ones.
+// maxParams is the parser's limit for parameters of a sequence.
 const maxParams = 30
 
 // modes tracks the modes that output sets in a terminal. Output may be split anywhere.
@@ -84,7 +82,7 @@ func (m *modes) set(cmd ansi.Cmd, params ansi.Params) {
 	}
 }
 
-// exitSequences returns the sequences that reset these modes, or "" without output.
+// exitSequences returns "" if there was no output.
 func (m *modes) exitSequences() string {
 	if !m.drawn {
 		return ""
@@ -112,7 +110,6 @@ func (m *modes) exitSequences() string {
 	return s + screens
 }
 
-// enterSequences returns the sequences that set these modes.
 func (m *modes) enterSequences() string {
 	if m.parser != nil {
 		m.parser.Reset() // the rest of a split sequence is never shown

@@ -64,7 +64,6 @@ func (r *relay) execute(kind byte, payload []byte) error {
 
 func (r *relay) reply(a orderResult) { r.send.send(jsonFrame(frameDone, a)) }
 
-// show runs a program on the content and attaches the terminal again afterwards.
 func (r *relay) show(o order, content []byte) error {
 	command := r.command(o.Kind)
 	if command == "" {
@@ -113,8 +112,8 @@ type exitError struct{ status int }
 
 func (f exitError) Error() string { return fmt.Sprintf("exit status %d", f.status) }
 
-// wasKilled reports whether a signal killed a program, or a command of its shell
-// according to the exit status.
+// wasKilled reports whether a signal killed a program or, by its exit status, a command
+// of its shell.
 func wasKilled(err error) bool {
 	var (
 		s signalError

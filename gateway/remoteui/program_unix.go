@@ -14,8 +14,8 @@ import (
 
 const defaultEditor = "vi"
 
-// run runs a shell command on a file in the terminal, in its own process group, so that
-// only it receives keys like Ctrl-C. It handles stopping and continuing like a shell.
+// run runs a shell command on a file in its own process group, so that only it receives
+// keys like Ctrl-C. It handles stopping and continuing like a shell.
 func (c *console) run(ctx context.Context, command, file string) error {
 	cmd := exec.Command("sh", "-c", script(command), "sh", file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out
@@ -55,8 +55,8 @@ func (c *console) run(ctx context.Context, command, file string) error {
 }
 
 // script returns a shell script that runs a command on $1. A Ctrl-C for the program must
-// not kill the shell. For simple commands the shell is replaced; otherwise it ignores the
-// signal.
+// not kill the shell. For simple commands the program replaces the shell; otherwise the
+// shell catches the signal.
 func script(command string) string {
 	if strings.Trim(command, wordLetters) == "" {
 		return "exec " + command + ` "$1"`

@@ -60,7 +60,7 @@ func (q *queue) read(p []byte) (int, bool) {
 	return n, true
 }
 
-// setDropping makes put drop pieces instead of waiting, until it is called with false.
+// setDropping makes put drop pieces instead of waiting.
 func (q *queue) setDropping(on bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

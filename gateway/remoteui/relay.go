@@ -38,8 +38,8 @@ type Terminal struct {
 	OnBackground func()
 }
 
-// Rescue returns a function that restores the current settings of the terminal. It never
-// blocks, and is for a process that must exit while a Relay is blocked by the terminal.
+// Rescue returns a function that restores the current settings of the terminal without
+// blocking. It is for a process that must exit while a Relay is blocked by the terminal.
 // It does nothing while another job is in the foreground.
 func (t Terminal) Rescue() (restore func()) {
 	fd := int(t.In.Fd())
@@ -85,6 +85,7 @@ type endedByDaemon struct{ reason string }
 func (endedByDaemon) Error() string { return "closed by the daemon" }
 
 // Relay shows the UI at the other end of c on t until one of these events:
+//
 //   - the daemon ends it; Relay returns its reason, "" for a plain quit
 //   - ctx is done; Relay returns its error
 //   - the connection breaks ([ErrConnectionLost])
@@ -156,8 +157,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	return r.result(ctx)
 }
 
-// awaitAnswer waits briefly for the terminal's replies, which would otherwise appear as
-// input of the shell.
+// The shell would get late replies as input.
 func (r *relay) awaitAnswer() {
 	select {
 	case <-r.answered:
@@ -218,7 +218,7 @@ func (r *relay) input(p []byte) {
 	r.send.put(keys)
 }
 
-// applyReplyLocked handles a reply of the terminal. The caller holds r.parseMu.
+// The caller must hold r.parseMu.
 func (r *relay) applyReplyLocked(a terminalReply) {
 	if a.kind == replyBackground {
 		if dark, ok := isDark(a.body); ok {
@@ -242,8 +242,8 @@ func (r *relay) terminalLost(cause error) {
 	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
 }
 
-// waitLocked starts waiting for the terminal. It does not pause the daemon, because the
-// modes that the UI sets now are needed later.
+// waitLocked does not pause the daemon, because the modes that the UI sets now are needed
+// later.
 func (r *relay) waitLocked() {
 	r.waiting = true
 	if r.warn != nil {
@@ -293,7 +293,7 @@ func (r *relay) receive(c io.Reader) error {
 	}
 }
 
-// addContent adds a piece of content. It drops content of an abandoned order.
+// addContent drops content of an abandoned order.
 func (r *relay) addContent(payload []byte) error {
 	if len(payload) < contentHead {
 		return errors.New("content without an order")
@@ -309,11 +309,10 @@ func (r *relay) addContent(payload []byte) error {
 	return nil
 }
 
-// pollInterval is the interval for checking that the terminal exists, and that a steady
-// UI is in the foreground.
+// pollInterval is for checking that the terminal exists, and that a steady UI is in the
+// foreground.
 const pollInterval = time.Second
 
-// watch follows the terminal's size, stops of the process, and the foreground job.
 func (r *relay) watch() {
 	s := r.con.jobs
 	look := time.NewTicker(pollInterval)
@@ -349,8 +348,7 @@ func (r *relay) watch() {
 	}
 }
 
-// isWaiting reports whether the relay waits for the foreground. It returns false while
-// that is about to change.
+// isWaiting returns false while that is about to change.
 func (r *relay) isWaiting() bool {
 	if !r.terminalMu.TryLock() {
 		return false
@@ -359,7 +357,7 @@ func (r *relay) isWaiting() bool {
 	return r.waiting
 }
 
-// reattach attaches the terminal again unless a pager or an editor uses it.
+// reattach does nothing while a pager or an editor uses the terminal.
 func (r *relay) reattach() {
 	if r.terminalMu.TryLock() {
 		r.resumeLocked()
@@ -386,8 +384,7 @@ func (r *relay) suspend(s *signals) {
 	r.resumeLocked()
 }
 
-// resumeLocked attaches the terminal and requests a repaint. The caller holds
-// r.terminalMu.
+// The caller must hold r.terminalMu.
 func (r *relay) resumeLocked() {
 	switch err := r.con.attach(); {
 	case err == nil:

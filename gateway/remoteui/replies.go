@@ -9,15 +9,14 @@ import (
 // Queries in addition to the background. Terminals reply in order, and all reply to the
 // last one.
 const (
-	// queryKitty requests support of kitty's graphics protocol, with one invisible pixel.
+	// queryKitty uses one invisible pixel.
 	queryKitty      = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
 	queryCellSize   = "\x1b[16t" // cell size in pixels (xterm's window operations)
 	queryAttributes = "\x1b[c"   // terminal type and features (DA1)
 )
 
-// queries returns the queries for a terminal, or "" if it must not be queried.
-// Multiplexers reply for themselves or not at all, and the Linux console would display
-// the query.
+// queries returns "" if a terminal must not be queried. Multiplexers reply for themselves
+// or not at all, and the Linux console would display the query.
 func queries(getenv func(string) string) string {
 	term := getenv("TERM")
 	for _, prefix := range []string{"screen", "tmux", "dumb", "linux"} {
@@ -32,8 +31,8 @@ func queries(getenv func(string) string) string {
 	if getenv("TMUX") != "" {
 		return s
 	}
-	// Some terminals display unknown sequences. Query kitty's protocol only where it and
-	// its placeholders may be supported.
+	// Some terminals display unknown sequences, so query kitty's protocol only where it
+	// and its placeholders may be supported.
 	if strings.Contains(term, "kitty") || strings.Contains(term, "ghostty") || getenv("KITTY_WINDOW_ID") != "" || getenv("TERM_PROGRAM") == "ghostty" {
 		s += queryKitty
 	}
@@ -68,7 +67,6 @@ const (
 	bodyTimeout = 500 * time.Millisecond
 )
 
-// terminalReply is a reply without its start and end.
 type terminalReply struct {
 	kind replyKind
 	body string
@@ -92,8 +90,8 @@ func (c *replyParser) expect(questions string) {
 
 func (c *replyParser) isIdle() bool { return c.expected == [replyKinds]bool{} }
 
-// extract appends the keys in p to keys, in order, and returns the replies. Bytes that
-// may start a reply stay pending, see flushDelay.
+// extract appends the keys in p to keys and returns the replies. Bytes that may start a
+// reply stay pending, see flushDelay.
 func (c *replyParser) extract(keys, p []byte) (out []byte, all []terminalReply) {
 	for i, b := range p {
 		if c.isIdle() {
@@ -147,8 +145,8 @@ func (c *replyParser) release(keys []byte, n int) []byte {
 	return keys
 }
 
-// match reports whether b continues the pending bytes as an expected reply, and whether
-// the reply is then complete.
+// match reports whether b continues the pending bytes as an expected reply, and completes
+// it.
 func (c *replyParser) match(b byte) (kind replyKind, fits, done bool) {
 	n := len(c.pending)
 	for kind, s := range replyPatterns {
@@ -208,10 +206,10 @@ func (s *size) applyReply(a terminalReply) {
 	}
 }
 
-// maxCellSide is the maximum side of a cell, in pixels.
+// maxCellSide is in pixels.
 const maxCellSide = 200
 
-// parsePixels parses a side of a cell in pixels. It returns 0 for an invalid value.
+// parsePixels returns 0 for an invalid value.
 func parsePixels(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 1 || n > maxCellSide {

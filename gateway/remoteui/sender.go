@@ -19,7 +19,7 @@ func newSender() *sender {
 	return s
 }
 
-// resize sends a size. Only the latest unsent one is kept.
+// resize keeps only the latest unsent size.
 func (s *sender) resize(to size) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *sender) resize(to size) {
 	s.changed.Broadcast()
 }
 
-// background sends a background. Only the latest unsent one is kept.
+// background keeps only the latest unsent one.
 func (s *sender) background(dark bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *sender) send(frame []byte) {
 	s.changed.Broadcast()
 }
 
-// run writes until close or an error. The reader of the connection reports errors.
+// run ignores errors, which the reader of the connection reports.
 func (s *sender) run(w io.Writer) {
 	defer s.close()
 	for {
@@ -56,7 +56,7 @@ func (s *sender) run(w io.Writer) {
 	}
 }
 
-// next waits for the next frame. It returns nil if closed.
+// next returns nil if closed.
 func (s *sender) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,6 @@ type signals struct {
 	steady    bool // the process is never stopped
 }
 
-// watchSignals starts catching signals. A steady process catches no stops.
 func watchSignals(steady bool) *signals {
 	s := &signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1), true, steady}
 	signal.Notify(s.resized, syscall.SIGWINCH)
@@ -31,15 +30,14 @@ func watchSignals(steady bool) *signals {
 	return s
 }
 
-// catch catches stops, unless the process was started to ignore them.
+// catch does nothing if the process was started to ignore stops.
 func (s *signals) catch() {
 	if !s.steady && !signal.Ignored(syscall.SIGTSTP) {
 		signal.Notify(s.stopped, syscall.SIGTSTP)
 	}
 }
 
-// isForeground reports whether this process's group is in the foreground of a terminal.
-// It returns true if the terminal does not control this process's session.
+// isForeground returns true if the terminal does not control this process's session.
 func isForeground(fd int) bool {
 	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err != nil || front == unix.Getpgrp()
