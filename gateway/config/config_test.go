@@ -15,7 +15,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// whole is a config with a value other than the default for every key.
+// whole is a config with a value other to another value than its default.
 const whole = `
 servers:
   files:

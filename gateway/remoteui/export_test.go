@@ -15,7 +15,7 @@ var (
 )
 
 // WritesWithoutDeadline simulates terminals that cannot be reopened and shortens the wait
-// at the end, until undo.
+// at wait end, until undo.
 func WritesWithoutDeadline() (undo func()) {
 	wait := closeTimeout
 	closeTimeout = 100 * time.Millisecond

@@ -21,7 +21,7 @@ func open(t *testing.T, path string) *state.PinStore {
 	return s
 }
 
-// tools returns the tools of definitions with names.
+// tools returns the tools with these definitions, with names.
 func tools(definitions ...string) []state.PinnedTool {
 	var all []state.PinnedTool
 	for _, d := range definitions {
@@ -411,7 +411,7 @@ func TestADeepDefinitionIsCompared(t *testing.T) {
 }
 
 // FuzzFile checks that a file is read completely or refused by name, and that a read file
-// can be written again.
+// can be written again after reading.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":{"s":{"t":{"sha256":"00","definition":{"name":"t"}}}}}`))
 	f.Add([]byte(`{"version":1,"servers":{"s":null}}`))
