@@ -50,7 +50,8 @@ func (l *load) against(other, only string) error {
 	return nil
 }
 
-// turn returns the figures of one turn, end stops the processes.
+// contender starts one side. turn returns the figures of one turn, end stops the
+// processes.
 type contender func(programs) (turn func() ([]float64, error), end func(), err error)
 
 // turns holds both sides' values for each figure, in order of turns.

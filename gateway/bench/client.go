@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// One goroutine at a time may send, and one may receive.
+// client allows one goroutine to send and one to receive at a time.
 type client struct {
 	PID int // of the server; 0 inside this process
 

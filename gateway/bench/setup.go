@@ -52,7 +52,7 @@ type setup struct {
 	programs programs
 }
 
-// dir must be short, because it contains the daemon's socket.
+// newSetup requires a short dir, because it contains the daemon's socket.
 func newSetup(dir string, p programs, servers, resources int) (*setup, error) {
 	s := &setup{config: filepath.Join(dir, "c.yaml"), programs: p}
 	s.env = []string{"XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir, "HOME=" + dir, "GOBLIN_CONFIG=" + s.config}

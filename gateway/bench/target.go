@@ -47,8 +47,8 @@ func (t *target) spent() (all time.Duration) {
 
 func (t *target) reset() { t.latency, t.rate, t.cpu = nil, nil, 0 }
 
-// One goroutine sends and receives, so that the client is no bottleneck. Requests are far
-// smaller than a pipe's buffer.
+// stream sends and receives in one goroutine, so that the client is no bottleneck.
+// Requests are far smaller than a pipe's buffer.
 func stream(p *client) func(int, string, int, time.Duration) ([]time.Duration, error) {
 	const slots = 64
 	round := 1 << 14 // above the client's other ids

@@ -65,8 +65,9 @@ const (
 	defaultFrame = 128 << 20
 )
 
-// mu protects fields shared by the client's reader, the current link's reader and serve.
-// A frame is sent without mu where one goroutine decides the order.
+// bridge carries one client's session. mu protects fields shared by the client's reader,
+// the current link's reader and serve. A frame is sent without mu where one goroutine
+// decides the order.
 type bridge struct {
 	o   Options
 	lim limits

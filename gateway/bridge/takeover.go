@@ -356,7 +356,7 @@ func unansweredError(method string, closing bool) *jsonrpc.Error {
 	return connectionError(fmt.Sprintf("%s before %s was answered; %s", what, method, advice))
 }
 
-// A client without initialize has a stateless revision.
+// failureLocked treats a client without initialize as one of a stateless revision.
 func (b *bridge) failureLocked(id []byte, method string, e *jsonrpc.Error) []byte {
 	return jsonrpc.ToolErrorFrame(id, method, b.session.initialize == nil, e)
 }

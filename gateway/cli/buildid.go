@@ -12,9 +12,9 @@ const (
 	// buildIDHead is the size of the part of an executable that has Go's build ID, in
 	// bytes.
 	buildIDHead = 64 << 10
-	// in bytes
+	// shortBuildID is in bytes.
 	shortBuildID = 12
-	// in bytes
+	// shortRevision is in bytes.
 	shortRevision = 8
 )
 

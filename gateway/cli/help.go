@@ -43,7 +43,7 @@ func NoCommand(in *cobra.Command, name string) error {
 	return Usage(in, "no command %q%s", name, Suggest(name, commandNames(in), ""))
 }
 
-// rest are the names after the last known command.
+// findCommand follows command names. rest are the names after the last known command.
 func findCommand(root *cobra.Command, names []string) (in *cobra.Command, rest []string) {
 	in = root
 next:

@@ -31,7 +31,7 @@ func NewLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
 	return slog.New(slog.NewTextHandler(escapingWriter{mask.Writer(w)}, &slog.HandlerOptions{Level: level}))
 }
 
-// Each Write must contain whole lines.
+// escapingWriter requires whole lines in each Write.
 type escapingWriter struct{ to io.Writer }
 
 func (v escapingWriter) Write(line []byte) (int, error) {

@@ -42,7 +42,7 @@ func SetNonblock(f *os.File, others ...*os.File) (file *os.File, restore func())
 	return file, func() { _ = unix.SetNonblock(fd, false) }
 }
 
-// Unlike File.Fd it doesn't change the mode.
+// withDescriptor doesn't change the mode, unlike File.Fd.
 func withDescriptor(f *os.File, do func(fd int)) {
 	if c, err := f.SyscallConn(); err == nil {
 		_ = c.Control(func(fd uintptr) { do(int(fd)) }) // fails only for closed files

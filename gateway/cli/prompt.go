@@ -76,10 +76,10 @@ func wait(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// of an answer, in bytes
+// maxLine is the maximum length of an answer, in bytes.
 const maxLine = 64 << 10
 
-// It doesn't buffer, because the next reader needs the following bytes.
+// readLine doesn't buffer, because the next reader needs the following bytes.
 func readLine(in io.Reader) (string, error) {
 	var line []byte
 	one := make([]byte, 1)

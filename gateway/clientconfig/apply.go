@@ -66,7 +66,7 @@ func (ch *Change) Apply(now time.Time) error {
 	return nil
 }
 
-// One lock serves all clients, since several may share a file.
+// lock uses one lock for all clients, since several may share a file.
 func (ch *Change) lock() (unlock func(), err error) {
 	if ch.state == "" {
 		return func() {}, nil

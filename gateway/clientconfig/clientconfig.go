@@ -267,7 +267,7 @@ func (m *Machine) home() string {
 	return m.Getenv("HOME")
 }
 
-// Windows sets no HOME.
+// homeReference differs on Windows, which sets no HOME.
 func (m *Machine) homeReference() string {
 	if m.OS == "windows" {
 		return "${USERPROFILE}"

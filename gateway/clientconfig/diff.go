@@ -107,7 +107,7 @@ func (d *dialect) masked(text []byte, own []string) (string, error) {
 // secretName reports whether a key looks like a misplaced secret.
 func secretName(key string) bool { return config.LooksRandom(key) || strings.ContainsAny(key, "\n=") }
 
-// within is true inside Goblin's entry.
+// maskJSON hides values and comments. within is true inside Goblin's entry.
 func maskJSON(v *hujson.Value, own []string, within bool) {
 	maskComments(&v.BeforeExtra)
 	maskComments(&v.AfterExtra)

@@ -120,7 +120,7 @@ func inOrder(entry map[string]any, first ...string) []string {
 	return keys
 }
 
-// TOML texts are escaped like JSON texts.
+// quoted escapes TOML texts like JSON texts.
 func quoted(v any) string {
 	if table, ok := v.(map[string]any); ok {
 		var parts []string

@@ -45,7 +45,7 @@ func readFile(path string) ([]byte, error) {
 	return utf8Of(text)
 }
 
-// Windows editors may write UTF-16.
+// utf8Of also converts UTF-16, which Windows editors may write.
 func utf8Of(text []byte) ([]byte, error) {
 	for order, mark := range map[binary.ByteOrder]string{binary.LittleEndian: "\xff\xfe", binary.BigEndian: "\xfe\xff"} {
 		if rest, ok := bytes.CutPrefix(text, []byte(mark)); ok {
@@ -92,7 +92,7 @@ func decodeNamed(f format, text []byte) (map[string]any, error) {
 	return nil, err
 }
 
-// Its errors contain nothing from the text, which may be secret.
+// decode returns errors without any text of the file, which may be secret.
 func decode(f format, text []byte) (doc map[string]any, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil

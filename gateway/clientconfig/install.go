@@ -492,7 +492,7 @@ func (c *Client) PartlyServed(m Machine, entries []map[string]any) (names []stri
 	return names
 }
 
-// served reports whether entries contains a server.
+// compare reads the client's file. served reports whether entries contains a server.
 func (c *Client) compare(m Machine, entries []map[string]any) (f FileServers, served func(s *Server) bool) {
 	served = func(s *Server) bool {
 		return slices.ContainsFunc(entries, func(entry map[string]any) bool { return Equal(entry, s.Keys) })

@@ -47,7 +47,7 @@ func Merge(found []FileServers, has func(name string) map[string]any) (servers, 
 	return servers, present
 }
 
-// Two names in the same client mean two servers.
+// isSameServer treats two names in the same client as two servers.
 func isSameServer(a, b *Server) bool {
 	elsewhere := len(b.Clients) > 0 && !slices.Contains(a.Clients, b.Clients[0])
 	return (a.OriginalName == b.OriginalName || elsewhere) && Equal(a.Keys, b.Keys)

@@ -228,7 +228,7 @@ func readNamed(m *Machine, p place) FileServers {
 	return readBy(m, nil, p, decodeNamed, func(doc map[string]any) []item { return entriesAlone(doc, p) })
 }
 
-// without finds entries in a file without a section for servers.
+// readBy reads a file. without finds entries in a file without a section for servers.
 func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[string]any, error), without func(map[string]any) []item) FileServers {
 	f := FileServers{Client: c, File: p.path}
 	text, err := readFile(p.path)
@@ -327,7 +327,7 @@ func (d *dialect) entries(doc map[string]any) (list []item, none bool, err error
 	return list, none, nil
 }
 
-// none reports that the section is missing.
+// at returns the servers in one form. none reports that the section is missing.
 func (d *dialect) at(doc map[string]any) (list []item, none bool, err error) {
 	var at any = doc
 	for i, key := range d.section {
@@ -378,7 +378,8 @@ func (d *dialect) isSection(name string, value any) bool {
 	})
 }
 
-// A mapping under these keys is a server named command, type or url.
+// isEntry returns false for a mapping under these keys: it is a server named command,
+// type or url.
 func isEntry(value any) bool {
 	entry, _ := value.(map[string]any)
 	for _, key := range []string{"command", "type", "url"} {
@@ -391,7 +392,7 @@ func isEntry(value any) bool {
 	return false
 }
 
-// The file may be a single entry.
+// entriesAlone also accepts a file that is a single entry.
 func entriesAlone(doc map[string]any, p place) []item {
 	if reaches(doc) {
 		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))

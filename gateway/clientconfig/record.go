@@ -69,7 +69,7 @@ func (r *record) isOf(d *dialect, before, after []byte) bool {
 	return reflect.DeepEqual(form.tidy(was), form.tidy(is))
 }
 
-// undo restores the previous record.
+// writeRecord saves undo information. undo restores the previous record.
 func (ch *Change) writeRecord() (undo func() error, err error) {
 	undo = func() error { return nil }
 	path := recordPath(ch.state, ch.file.RealPath())

@@ -336,7 +336,7 @@ func (r *reading) remote(e, written entryKeys, address, kind string) {
 	r.oauth(e)
 }
 
-// Escaped variables stay.
+// inserted keeps escaped variables.
 func inserted(text, name, value string) string {
 	parts := strings.Split(text, "$${")
 	for i := range parts {

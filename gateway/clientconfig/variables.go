@@ -91,7 +91,7 @@ func (r *reading) variable(s string) (value string, used int) {
 	return s[:1], 1
 }
 
-// ok is false if Goblin cannot reference the name.
+// environment returns a reference. ok is false if Goblin cannot reference the name.
 func (r *reading) environment(name string) (value string, ok bool) {
 	if !variable().MatchString(name) || name == "project" { // ${project} is a folder
 		r.noteLoss("has a variable that Goblin cannot reference; it is ignored")
@@ -161,7 +161,7 @@ func (r *reading) plain(kind, body string) {
 	}
 }
 
-// ok is false if the default cannot be part of a reference.
+// withDefault returns a reference. ok is false if the default cannot be part of it.
 func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	value = "${" + name + ":-" + fallback + "}"
 	if config.ClosingBrace(value) != len(value)-1 {

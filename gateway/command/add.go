@@ -252,7 +252,7 @@ func (o *addResult) String() string {
 	return text
 }
 
-// in cells
+// maxNames is in cells.
 const maxNames = 300
 
 // someOf lists names up to maxNames and counts the others.

@@ -38,7 +38,7 @@ func (f *registryFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.set, "set", nil, "with --registry, set a value, `KEY=VALUE`; ${VAR} stays a variable")
 }
 
-// It stores the entry's secrets in n.secrets.
+// registryServer stores the entry's secrets in n.secrets.
 func (a *App) registryServer(cmd *cobra.Command, args []string, n *addFlags) (s configedit.Server, err error) {
 	name := strings.Join(args, " ")
 	switch {
@@ -179,7 +179,7 @@ func registryError(err error) error {
 	return cli.Fail(cli.CodeConnect, "%w", err)
 }
 
-// On a terminal, the user chooses.
+// choosePackage lets the user choose on a terminal.
 func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use string) (*mcpregistry.Choice, error) {
 	all := e.Choices()
 	var usable []*mcpregistry.Choice

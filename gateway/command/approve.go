@@ -157,7 +157,8 @@ func quoteName(name string) string {
 
 var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// Continuation lines begin with mark, so that server text can't imitate Goblin's lines.
+// hardWrap begins continuation lines with mark, so that server text can't imitate
+// Goblin's lines.
 func (a *App) hardWrap(line, mark string) string {
 	if room := a.Columns - len(mark); room > 20 {
 		line = strings.ReplaceAll(ansi.Hardwrap(line, room, true), "\n", "\n"+mark)

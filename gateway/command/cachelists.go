@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/stack"
 )
 
-// without a terminal
+// cacheListsTimeout applies without a terminal.
 const cacheListsTimeout = 10 * time.Second
 
 // cacheLists starts each server without cached lists once, so that the first client gets

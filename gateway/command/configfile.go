@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// The file may be missing.
+// editableConfig accepts a missing file.
 func (a *App) editableConfig(open func(path string) (*configedit.File, error)) (*configedit.File, error) {
 	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), config.DefaultPath(a.Getenv))
 	if path == "" {
@@ -30,10 +30,10 @@ func (a *App) save(ctx context.Context, f *configedit.File) error {
 	return err
 }
 
-// after another process changed the file
+// maxTries limits retries after another process changed the file.
 const maxTries = 50
 
-// in bytes
+// maxConfig is in bytes.
 const maxConfig = 4 << 20
 
 func canStart(s *config.Server) bool { return !s.Disabled && s.Problem == "" }
@@ -59,7 +59,7 @@ func configName(cfg *config.Config) string {
 	return fileName(cfg.Path)
 }
 
-// "" is the demo.
+// fileName returns a config's file name for users; "" is the demo.
 func fileName(path string) string {
 	if path == "" {
 		return "the demo config"

@@ -80,7 +80,7 @@ Uses the running daemon; otherwise starts the required servers temporarily.`,
 	return cmd
 }
 
-// It first asks the servers that the spelling suggests.
+// describeOne first asks the servers that the spelling suggests.
 func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describeQuery) error {
 	likely := d.likely(cfg)
 	isDaemon, err := a.findDescribed(ctx, cfg, likely, d)
@@ -132,7 +132,7 @@ func (d *describeQuery) matches() int {
 	return len(d.entries)
 }
 
-// Listed names win over original names.
+// findDescribed prefers listed names to original names.
 func (a *App) findDescribed(ctx context.Context, cfg *config.Config, only []string, d *describeQuery) (isDaemon bool, err error) {
 	best := 1
 	d.entries, d.itself = nil, nil
@@ -172,7 +172,7 @@ func (a *App) findDescribed(ctx context.Context, cfg *config.Config, only []stri
 	return isDaemon, err
 }
 
-// Filtered and unapproved entries have no definition.
+// findInList adds filtered and unapproved entries without definitions.
 func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describeQuery, add func(description, int)) error {
 	items, err := g.List(ctx, daemon.ListQuery{Kind: list, Server: d.server, Name: d.name})
 	if err != nil {
@@ -230,7 +230,8 @@ func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
 	return nil
 }
 
-// likely are the servers that the name suggests.
+// notDescribed suggests similar names, or reports servers that don't answer. likely are
+// the servers that the name suggests.
 func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	var down, suggested []string
 	for _, s := range d.servers {
@@ -262,7 +263,7 @@ func (l *lines) add(label, value string) {
 	}
 }
 
-// in cells
+// Limits in cells.
 const (
 	maxNote      = 1000
 	maxNameCells = 30 // longer names don't shift other lines

@@ -76,7 +76,7 @@ func kindFlag(cmd *cobra.Command, kind *string, usage string, known []string) {
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// It also accepts singulars.
+// checkKind also accepts singulars.
 func checkKind(cmd *cobra.Command, kind *string, known []string) error {
 	if slices.Contains(known, *kind+"s") {
 		*kind += "s"

@@ -77,7 +77,7 @@ func (h daemonGateway) Connect(ctx context.Context, profile string) (net.Conn, e
 	return daemon.Dial(ctx, h.Place, daemon.KindMCP)
 }
 
-// It stops with the command.
+// localGateway stops with the command.
 type localGateway struct {
 	daemon.Gateway
 	instance *stack.Stack
@@ -149,7 +149,7 @@ func (l *localGateway) Close() error {
 	return errors.Join(<-l.ended, l.log.Close())
 }
 
-// It gets the whole config, because listed names depend on all servers.
+// openProfile uses the whole config, because listed names depend on all servers.
 func (a *App) openProfile(ctx context.Context, part *config.Config, only []string) (Gateway, error) {
 	if only == nil {
 		only = append([]string{}, serverNames(part)...)
@@ -171,7 +171,7 @@ func (a *App) withGateway(ctx context.Context, cfg *config.Config, only []string
 	return a.useGateway(ctx, g, do)
 }
 
-// Meanwhile it reports slow servers on stderr.
+// useGateway reports slow servers on stderr meanwhile.
 func (a *App) useGateway(ctx context.Context, g Gateway, do func(g Gateway) error) error {
 	stop := a.reportWhileWaiting(ctx, g)
 	err := do(g)

@@ -98,7 +98,7 @@ func (a *App) listEntries(ctx context.Context, cfg *config.Config, q daemon.List
 	return a.reportListGaps(cfg, q, servers)
 }
 
-// It returns an error if no enabled server answered.
+// reportListGaps returns an error if no enabled server answered.
 func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []daemon.Server) error {
 	if q.Kind != "servers" {
 		a.warnDamagedToggles(cfg)
@@ -124,7 +124,7 @@ func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []d
 	return nil
 }
 
-// In text output it adds filtered and unapproved entries.
+// withStates adds filtered and unapproved entries in text output.
 func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, items []daemon.Entry) ([]daemon.Entry, error) {
 	if q.Kind == "servers" {
 		return items, nil
@@ -248,7 +248,7 @@ func (a *App) printServers(servers []daemon.Server) error {
 	return a.print(servers, func() error { return a.printTable(serverTable(servers)) })
 }
 
-// of the LOGIN column, in cells
+// mostLogin is the maximum width of the LOGIN column, in cells.
 const mostLogin = 60
 
 func serverTable(servers []daemon.Server) *table {

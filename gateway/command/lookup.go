@@ -25,7 +25,7 @@ func entryNames(entries []*namedEntry) []string {
 	return each(entries, func(e **namedEntry) string { return (*e).String() })
 }
 
-// It is not safe for concurrent use.
+// nameIndex is not safe for concurrent use.
 type nameIndex struct {
 	noun    string        // of the entries, such as "tool"
 	profile string        // of the clients; "" is all clients

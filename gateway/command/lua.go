@@ -16,7 +16,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// in bytes
+// maxSource is in bytes.
 const maxSource = 64 << 10
 
 func (a *App) lua() *cobra.Command {

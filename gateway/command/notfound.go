@@ -49,7 +49,8 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	return a.notFound(ctx, g, only, r, failure.Message, data.Code == "")
 }
 
-// If fromServer is set, message is the server's.
+// notFound suggests similar names, or reports servers that don't answer. If fromServer is
+// set, message is the server's.
 func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, fromServer bool) error {
 	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list}) // first, because it waits for servers
 	if err != nil {
@@ -102,7 +103,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())
 }
 
-// message is the gateway's.
+// hint suggests a replacement for an unknown name. message is the gateway's.
 func (a *App) hint(r *request, servers []daemon.Server, items []daemon.Entry, elsewhere, message string) string {
 	_, own, _ := strings.Cut(r.name, "/")
 	owned := func(server string) bool { return own != "" && r.kind.owns(server, own) }

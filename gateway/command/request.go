@@ -37,7 +37,7 @@ type request struct {
 	meta     []byte // the object of --meta, or nil
 }
 
-// With --server, the user may give the original name.
+// target returns the requested name. With --server, the user may give the original name.
 func (r *request) target() string {
 	switch {
 	case r.server == "" || r.kind.owns(r.server, r.name):
@@ -49,7 +49,7 @@ func (r *request) target() string {
 	}
 }
 
-// Values that the user typed keep their bytes.
+// params keeps the bytes of values that the user typed.
 func (r *request) params() []byte {
 	out := rawjson.SetMember(r.rest, r.key, rawjson.Quote(r.target()))
 	if r.meta != nil {

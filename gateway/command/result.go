@@ -168,7 +168,7 @@ func (a *App) printPrompt(result []byte) error {
 	return nil
 }
 
-// Binary blocks take one line.
+// describe uses one line for a binary block.
 func describe(c content) string {
 	switch {
 	case c.Type == "text":

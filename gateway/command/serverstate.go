@@ -7,7 +7,8 @@ import (
 	"goblin/registry"
 )
 
-// Cached lists of a starting server are known.
+// isMissing reports whether entries are unknown. Cached lists of a starting server are
+// known.
 func isMissing(s daemon.Server) bool {
 	starts := s.State == string(registry.StateConnecting) && s.Error == ""
 	return isUnready(s.State) && (!starts || s.Remembered.IsZero())

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// for the daemon to exit
+// stopLimit is the maximum wait for the daemon to exit.
 const stopLimit = 30 * time.Second
 
 func (a *App) stop() *cobra.Command {

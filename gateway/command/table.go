@@ -7,11 +7,11 @@ import (
 	"goblin/registry/termtext"
 )
 
-// in cells
+// minLastColumn is in cells.
 const minLastColumn = 12
 
-// lipgloss/table is not used: it wraps the last column or shrinks the others, pads lines,
-// and keeps empty columns.
+// table does not use lipgloss/table, which wraps the last column or shrinks the others,
+// pads lines, and keeps empty columns.
 type table struct {
 	header []string
 	rows   [][]string

@@ -19,7 +19,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// without --all
+// fewTools is the number of tools without --all.
 const fewTools = 20
 
 func (a *App) usage() *cobra.Command {

@@ -52,7 +52,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 	return check(registry.Tool)
 }
 
-// It returns false without a daemon.
+// daemonLists returns false without a daemon.
 func (a *App) daemonLists(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
 	place, err := a.FindDaemon(cfg.Path)
 	if err != nil {

@@ -16,7 +16,8 @@ const (
 	longDelay     = 10 * time.Second
 )
 
-// stop may be called several times.
+// reportWhileWaiting reports slow servers until stop is called, which may happen several
+// times.
 func (a *App) reportWhileWaiting(ctx context.Context, g Gateway) (stop func()) {
 	after := a.waitDelay()
 	ctx, cancel := context.WithCancel(ctx)

@@ -16,7 +16,7 @@ var clientFiles = []string{
 	"/settings/mcp_settings.json", "/.kilocode/mcp.json",
 }
 
-// Windsurf resolves ${file:PATH} itself.
+// fileKindClient is the file of Windsurf, which resolves ${file:PATH} itself.
 const fileKindClient = "/windsurf/mcp_config.json"
 
 // plainInClient reports whether the client that owns the file at path treats ${kind:…} as

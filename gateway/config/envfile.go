@@ -115,7 +115,8 @@ func lookup(env func(string) (string, bool), vars map[string]string) func(string
 	}
 }
 
-// open reports whether other users can read the file. An error continues "which".
+// loadEnvFile reads a file of variables. open reports whether other users can read the
+// file. An error continues "which".
 func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
 	info, err := os.Stat(file)
 	switch {

@@ -249,7 +249,7 @@ func hasTransport(n *yaml.Node) bool {
 	return false
 }
 
-// Existing pairs win.
+// merge adds the pairs of a mapping or a list. Existing pairs win.
 func (t *translation) merge(at *yaml.Node, name string, value *yaml.Node) {
 	_, there := t.get(name)
 	switch {
@@ -506,7 +506,8 @@ func (t *translation) splitLine() {
 // maxPath is the length limit for program paths with spaces, in bytes.
 const maxPath = 1024
 
-// The longest existing path that contains spaces becomes the command.
+// parse splits a command line. The longest existing path that contains spaces becomes the
+// command.
 func (t *translation) parse(line string) (commandLine, string) {
 	line = strings.TrimSpace(line)
 	for at := len(line); at < maxPath && strings.ContainsRune(line, '/'); {

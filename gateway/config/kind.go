@@ -26,7 +26,8 @@ type kind[V any] struct {
 // reference matches a variable, which the schema accepts instead of any text.
 const reference = `\$\{`
 
-// A complaint continues "<place> " and does not contain the value.
+// text reads a string that complain accepts. A complaint continues "<place> " and does
+// not contain the value.
 func text(complain func(string) string) kind[string] { return textual(complain, false) }
 
 // loose also accepts numbers and booleans.
@@ -154,10 +155,10 @@ const durationPattern = `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
 
 var durationSyntax = pattern(durationPattern)
 
-// It must be positive unless zero is true.
+// duration must be positive unless zero is true.
 func duration(zero bool) kind[time.Duration] { return durationOr(zero, "") }
 
-// or lists the alternatives, for complaints.
+// durationOr is like duration. or lists the alternatives, for complaints.
 func durationOr(zero bool, or string) kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
@@ -352,7 +353,7 @@ func showSize(v int64) string {
 	return strconv.FormatInt(v, 10) + "B"
 }
 
-// Aliases are accepted but not advertised.
+// option is a word of a choice. Aliases are accepted but not advertised.
 type option[V any] struct {
 	word    string
 	value   V

@@ -50,7 +50,7 @@ func DefaultPath(getenv func(string) string) string {
 	return filepath.Join(dir, "goblin", "config.yaml")
 }
 
-// On Windows, programs that no shell started have only USERPROFILE.
+// homeOf uses USERPROFILE on Windows for programs that no shell started.
 func homeOf(env func(string) (string, bool)) string {
 	names := []string{"HOME"}
 	if runtime.GOOS == "windows" {

@@ -44,8 +44,9 @@ func variableSecrets(variables map[string]string) (all []string) {
 	return all
 }
 
-// Servers may print the parts of a URL separately. A password equal to the user name is
-// not masked, since that would hide the name everywhere.
+// envSecrets also returns the parts of a URL, which servers may print separately. A
+// password equal to the user name is not masked, since that would hide the name
+// everywhere.
 func envSecrets(v string) []string {
 	whole, user, password := userOf(v)
 	if password == "" || password == user {

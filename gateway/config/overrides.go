@@ -143,7 +143,8 @@ func (r *reader) isUnready(of OverrideTarget) bool {
 	return slices.ContainsFunc(r.unreadyOverrides, func(u unreadyOverride) bool { return u.OverrideTarget == of })
 }
 
-// A call without an argument that the override fixes would do something else.
+// dropUnready hides entries whose overrides are not ready. A call without an argument
+// that the override fixes would do something else.
 func (r *reader) dropUnready(p *Profile) {
 	filters := map[string]*Filter{"tools": &p.Tools, "prompts": &p.Prompts}
 	for _, u := range r.unreadyOverrides {

@@ -243,8 +243,9 @@ func syntaxError(name string, src []byte, err error) *Errors {
 	return lineError(name, line, "not valid YAML: %s", text)
 }
 
-// The parser's errors name the first line of the enclosing block, or no line. It gets one
-// byte at a time, so it fails at the last byte it read.
+// failingLine returns the line at which the parser fails. The parser's errors name the
+// first line of the enclosing block, or no line. It gets one byte at a time, so it fails
+// at the last byte it read.
 func failingLine(src []byte) int {
 	feed := byteReader{bytes.NewReader(src)}
 	dec := yaml.NewDecoder(feed)
@@ -279,7 +280,7 @@ func checkAliases(name string, root *yaml.Node) *Errors {
 	return a.follow(name, root, nil)
 }
 
-// alias is the outermost alias on the path, or nil.
+// follow walks a node and its aliases. alias is the outermost alias on the path, or nil.
 func (a *aliases) follow(name string, n, alias *yaml.Node) *Errors {
 	if n.Kind == yaml.AliasNode {
 		if a.open[n.Alias] {

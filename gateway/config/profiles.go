@@ -207,7 +207,7 @@ func clientRules() kind[[]ClientRule] {
 	}
 }
 
-// Other clients use this key freely, so mistakes in their files are warnings.
+// tags warns of mistakes in other clients' files, since they use this key freely.
 func tags() kind[[]string] {
 	k := list(text(tagComplaint))
 	read := k.read

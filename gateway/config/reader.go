@@ -11,7 +11,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// per file and kind
+// maxProblems applies per file and kind.
 const maxProblems = 200
 
 type reader struct {
@@ -68,7 +68,8 @@ func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
 	return Problem{File: r.file, Line: n.Line, Text: fmt.Sprintf(format, args...)}
 }
 
-// In another client's file, a mistake in a server's entry only disables that server.
+// fail reports a mistake. In another client's file, a mistake in a server's entry only
+// disables that server.
 func (r *reader) fail(n *yaml.Node, format string, args ...any) {
 	switch {
 	case r.lenient && r.server != nil:
@@ -122,7 +123,7 @@ func (r *reader) issue(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// Neither node is an alias.
+// pair contains no aliases.
 type pair struct{ key, val *yaml.Node }
 
 // pairs returns the entries of a mapping in order, without duplicates. It merges "<<" as
@@ -273,8 +274,8 @@ func names[T any](table []field[T]) []string {
 	return list
 }
 
-// With loose, numbers and booleans count as text. If ok is false, the reason has been
-// reported.
+// text reads and expands a scalar. With loose, numbers and booleans count as text. If ok
+// is false, the reason has been reported.
 func (r *reader) text(at keyPath, n *yaml.Node, loose bool) (s string, ok bool) {
 	switch tag := n.ShortTag(); {
 	case isNull(n):

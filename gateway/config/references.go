@@ -120,7 +120,7 @@ func (r *reader) fileReference(e *expansion, rest string, depth int) secretRef {
 	return secretRef{fileKind, []string{at}}
 }
 
-// Each word is expanded separately, so a variable never becomes two words.
+// commandReference expands each word separately, so a variable never becomes two words.
 func commandReference(e *expansion, rest string, depth int) secretRef {
 	words, ok := split(rest)
 	switch {

@@ -64,7 +64,7 @@ func (r *reader) isAbsent(at keyPath, p pair) bool {
 	return true
 }
 
-// A valid name always stays.
+// serverNames converts names to ones that fit a URI. A valid name always stays.
 func serverNames(pairs []pair) []string {
 	taken := make(map[string]bool)
 	for _, p := range pairs {
@@ -165,7 +165,8 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	return s
 }
 
-// It adds warnings unless the server is disabled.
+// reportIssues returns why a server cannot start. It adds warnings unless the server is
+// disabled.
 func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
 	for _, issue := range sortProblems(state.issues) {
 		why = append(why, issue.String())
@@ -254,7 +255,8 @@ func (r *reader) checkTransport(at keyPath, name *yaml.Node, seen map[string]*ya
 	}
 }
 
-// In other clients' files it drops them with a warning.
+// misfits reports keys that don't apply to this type of server. In other clients' files
+// it drops them with a warning.
 func (r *reader) misfits(at keyPath, seen map[string]*yaml.Node, theirs, ours string, drop func()) {
 	for _, k := range transportKeys[theirs] {
 		n := seen[k]

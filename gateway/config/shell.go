@@ -26,6 +26,7 @@ var (
 	percent      = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
 )
 
+// unexpanded returns the part of a text that a shell would expand, and its replacement.
 // It skips user@host:~/x, a path on another machine, and ${file:~/x}, which Goblin
 // expands.
 func unexpanded(text string) (what, instead string) {

@@ -111,7 +111,7 @@ func load(f *File, right bool) (*File, error) {
 	return f, nil
 }
 
-// Some clients store history in the same file.
+// bound is larger for clients' files, since some store history there.
 func (f *File) bound() int64 {
 	if f.foreign != nil {
 		return 4 * maxFile

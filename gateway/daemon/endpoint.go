@@ -122,7 +122,8 @@ func ensurePrivate(dir string) error {
 	return nil
 }
 
-// It returns true on systems without user ids, where the temporary directory is private.
+// ownedByUser returns true on systems without user ids, where the temporary directory is
+// private.
 func ownedByUser(fi os.FileInfo) bool {
 	uid, ok := ownerOf(fi)
 	return !ok || uid == os.Getuid()

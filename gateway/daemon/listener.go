@@ -160,7 +160,8 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// The process that started the daemon needs time to connect.
+// firstLinger is the minimum wait for a first connection. The process that started the
+// daemon needs time to connect.
 const firstLinger = time.Second
 
 // SetLinger makes Serve return d after the last connection of [KindMCP] or [KindScreen]

@@ -75,7 +75,7 @@ func pickTwo[T any](r *rng, from []T) (T, T) {
 	return from[i], from[(i+1+r.intn(len(from)-1))%len(from)]
 }
 
-// 32 books by each of 20 authors.
+// makeBooks generates 32 books by each of 20 authors.
 func makeBooks() []book {
 	books := make([]book, 0, numBooks)
 	perAuthor := numBooks / len(authors)

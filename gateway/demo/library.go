@@ -92,7 +92,7 @@ func (l *library) completions() completer {
 	}
 }
 
-// Names must be unique, because cursors are names.
+// addResources requires unique names, because cursors are names.
 func (l *library) addResources(srv *server) {
 	add := func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption) {
 		opts := append([]mcp.ResourceOption{mcp.WithResourceTitle(title)}, more...)

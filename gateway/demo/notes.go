@@ -21,7 +21,7 @@ const (
 	noteScheme  = "note:///"
 )
 
-// Its slug never changes.
+// note has a slug that never changes.
 type note struct {
 	slug, title, description, mime, text string
 	changed                              time.Time

@@ -31,7 +31,7 @@ type server struct {
 	templates collection[mcp.ResourceTemplate, resourceHandler]
 }
 
-// Other errors are internal errors.
+// failure is an error with a code. Other errors are internal errors.
 type failure struct {
 	code    int
 	message string

@@ -158,7 +158,7 @@ func (p *peer) read(ctx context.Context, in io.Reader) error {
 	return nil
 }
 
-// Tool calls run in their own goroutines.
+// dispatch runs tool calls in their own goroutines.
 func (p *peer) dispatch(ctx context.Context, line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return

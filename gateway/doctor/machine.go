@@ -140,8 +140,8 @@ func (m *Machine) state(r *report.Diagnosis) {
 	}
 }
 
-// A bridge only connects to a daemon of its own version, so each version runs all
-// servers.
+// versions reports daemons of other versions. A bridge only connects to a daemon of its
+// own version, so each version runs all servers.
 func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 	const name = "version"
 	for _, place := range daemon.FindRunning(m.Endpoint.Dir, m.Endpoint.Config, "") {

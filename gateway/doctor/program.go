@@ -126,7 +126,8 @@ func (p *serverCheck) commandFix(list string) string {
 	return "install it, or set command to its full path"
 }
 
-// A full path in command is not enough: npx and others find their interpreters in PATH.
+// pathFix suggests PATH, since a full path in command is not enough: npx and others find
+// their interpreters in PATH.
 func (p *serverCheck) pathFix(folder string) string {
 	return stderr.EnvFix(p.s, stderr.EnvEntry(p.s, "PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
 }
@@ -294,7 +295,7 @@ func (p *serverCheck) checkHandshake(t *session) bool {
 	return false
 }
 
-// fix is used if the error has none.
+// fail uses fix if the error has none.
 func (p *serverCheck) fail(name string, why *upstream.Error, fix string) {
 	p.Add(report.Check{Name: name, State: report.Broken, Text: why.Reason, Fix: cmp.Or(why.Fix, fix), Lines: why.Lines})
 }

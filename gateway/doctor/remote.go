@@ -31,7 +31,7 @@ const (
 	// maxSkew is small enough for tokens and certificates, which tolerate some minutes.
 	maxSkew       = 2 * time.Minute
 	expiryWarning = 14 * 24 * time.Hour
-	// of a printed header, in bytes
+	// maxShown is the maximum length of a printed header, in bytes.
 	maxShown = 200
 )
 
@@ -69,7 +69,7 @@ type probe struct {
 	err   error
 }
 
-// It reads only the response headers.
+// sendProbe reads only the response headers.
 func (p *serverCheck) sendProbe(ctx context.Context, base *url.URL) *probe {
 	w := &probe{limit: min(probeTime, p.s.StartupTimeout)}
 	ctx, cancel := context.WithTimeout(ctx, w.limit)
@@ -376,7 +376,7 @@ func isWebPage(resp *http.Response) bool {
 
 var loginPage = pattern(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authorize)\b`)
 
-// Goblin doesn't follow redirects.
+// reportRedirect reports a redirect, which Goblin doesn't follow.
 func (p *serverCheck) reportRedirect(status string, resp *http.Response, base *url.URL) {
 	to, err := base.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {

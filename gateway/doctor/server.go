@@ -150,7 +150,7 @@ func splitFix(text string) (wrong, fix string) {
 	return wrong, fix
 }
 
-// for a server's lists
+// listTime is the maximum time for a server's lists.
 const listTime = 30 * time.Second
 
 func pattern(expr string) func() *regexp.Regexp {
@@ -192,7 +192,8 @@ func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 
 const pingTime = 2 * time.Second
 
-// A ping detects processes that exit right after their lists.
+// checkAlive returns the connection error. A ping detects processes that exit right after
+// their lists.
 func checkAlive(ctx context.Context, server *upstream.Server, kind config.Type) error {
 	conn, err := server.Conn()
 	if err != nil || kind != config.Stdio || conn.Info().Era == upstream.Modern {

@@ -34,7 +34,7 @@ type session struct {
 	problems     []registry.Problem
 }
 
-// per kind
+// maxNoted is the maximum number of recorded findings per kind.
 const maxNoted = 100
 
 // SetList implements [upstream.Catalog].

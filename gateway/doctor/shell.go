@@ -12,7 +12,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// of a printed command, in bytes
+// maxLine is the maximum size of a printed command, in bytes.
 const maxLine = 4000
 
 // line returns the server's command for a shell, with the environment and folder that

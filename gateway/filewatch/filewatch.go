@@ -142,7 +142,7 @@ func (w *watcher) state() state {
 	if err != nil {
 		return state{info, false}
 	}
-	_ = f.Close()
+	_ = f.Close() // read only
 	return state{info, true}
 }
 
@@ -175,7 +175,7 @@ func (w *watcher) updateFolders() {
 	}
 	for _, folder := range w.folders {
 		if !slices.Contains(folders, folder) {
-			_ = w.notify.Remove(folder)
+			_ = w.notify.Remove(folder) // it may not exist
 		}
 	}
 	w.folders = w.folders[:0]

@@ -166,7 +166,7 @@ func (b *builder) pairs(all []KeyValue, has func(KeyValue)) map[string]string {
 	return found
 }
 
-// References may have any value.
+// checkURL accepts any value for references.
 func checkURL(text string) error {
 	u, err := url.Parse(references().ReplaceAllString(text, "x"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(text, unicode.IsSpace) {

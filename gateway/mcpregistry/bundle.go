@@ -34,7 +34,8 @@ const (
 
 var sum = once(`^[A-Fa-f0-9]{64}$`)
 
-// A checksum is required, to verify the download.
+// bundleProblem returns why a bundle can't be used, or "". A checksum is required, to
+// verify the download.
 func bundleProblem(p *Package) string {
 	u, err := url.Parse(p.Identifier)
 	switch {

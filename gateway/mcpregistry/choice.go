@@ -70,7 +70,8 @@ type plan struct {
 	passes  bool     // environment variable names are arguments, too
 }
 
-// Other text is not a package, but a mistake or an attempt to inject options.
+// Valid words of a command line. Other text is not a package, but a mistake or an attempt
+// to inject options.
 var (
 	npmName   = once(`^(@[a-zA-Z0-9~][a-zA-Z0-9._~-]*/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$`)
 	pypiName  = once(`^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?$`)

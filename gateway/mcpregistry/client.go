@@ -38,8 +38,8 @@ type Client struct {
 	transport http.RoundTripper
 }
 
-// A registry on the internet must not refer to private addresses. Without a BaseURL all
-// addresses are allowed.
+// do sends a request. A registry on the internet must not refer to private addresses.
+// Without a BaseURL all addresses are allowed.
 func (c *Client) do(req *http.Request) (*http.Response, error) {
 	c.connect.Do(func() {
 		c.transport = http.DefaultTransport

@@ -79,7 +79,7 @@ func limit(kind byte) int {
 	return maxControl
 }
 
-// The payload must be within its limit.
+// appendFrame requires a payload within its limit.
 func appendFrame(b []byte, kind byte, payload []byte) []byte {
 	b = append(b, kind)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(payload)))

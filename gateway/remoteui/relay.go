@@ -157,7 +157,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	return r.result(ctx)
 }
 
-// The shell would get late replies as input.
+// awaitAnswer waits briefly for replies, which would become input of the shell otherwise.
 func (r *relay) awaitAnswer() {
 	select {
 	case <-r.answered:
@@ -218,7 +218,7 @@ func (r *relay) input(p []byte) {
 	r.send.put(keys)
 }
 
-// The caller must hold r.parseMu.
+// applyReplyLocked requires r.parseMu.
 func (r *relay) applyReplyLocked(a terminalReply) {
 	if a.kind == replyBackground {
 		if dark, ok := isDark(a.body); ok {
@@ -384,7 +384,7 @@ func (r *relay) suspend(s *signals) {
 	r.resumeLocked()
 }
 
-// The caller must hold r.terminalMu.
+// resumeLocked attaches the terminal and requests a repaint. It requires r.terminalMu.
 func (r *relay) resumeLocked() {
 	switch err := r.con.attach(); {
 	case err == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// A keyring that waits for a password must not block calls.
+// keyringTimeout prevents that a keyring that waits for a password blocks calls.
 const keyringTimeout = 3 * time.Second
 
 // Keyring is a service in the system's keyring.

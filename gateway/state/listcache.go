@@ -39,7 +39,7 @@ import (
 
 const (
 	format = 1
-	// in bytes
+	// maxFile is in bytes.
 	maxFile = 64 << 20
 	// maxHead is the maximum length of the first line, in bytes.
 	maxHead  = 4 << 20
@@ -75,7 +75,7 @@ type ListCache struct {
 	folder, config string
 	most           time.Duration // age without use after which files are removed
 	log            *slog.Logger
-	wake           chan struct{}
+	wake           chan struct{} // capacity one
 
 	mu      sync.Mutex
 	changes map[string]*change
@@ -98,7 +98,7 @@ func ListIdentity(parts any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Server names are safe in file names.
+// path uses the server's name, which is safe in file names.
 func (s *ListCache) path(server string) string {
 	sum := sha256.Sum256([]byte(s.config + "\x00" + server))
 	return filepath.Join(s.folder, server+"-"+hex.EncodeToString(sum[:6])+ext)
@@ -439,7 +439,7 @@ func encode(f io.Writer, h head, lists map[int][][]byte) error {
 	return out.Flush()
 }
 
-// Problems of the folder count once for all servers.
+// shouldLog counts problems of the folder once for all servers.
 func (s *ListCache) shouldLog(what, server string, err error) bool {
 	key := what + server
 	if errors.Is(err, errFolder) {

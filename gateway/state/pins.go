@@ -48,7 +48,7 @@ const (
 	// maxSorted is the size, in bytes, up to which the order of nested keys does not
 	// count.
 	maxSorted = 1 << 20
-	// of the file, in bytes
+	// maxPins is the maximum size of the file, in bytes.
 	maxPins = 256 << 20
 	version = 1
 )

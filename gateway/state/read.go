@@ -98,7 +98,7 @@ func ReadNamed(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// Unlike [io.ReadAll] it uses the capacity of text.
+// readAll uses the capacity of text, unlike [io.ReadAll].
 func readAll(text []byte, r io.Reader) ([]byte, error) {
 	for {
 		n, err := r.Read(text[len(text):cap(text)])

@@ -32,9 +32,9 @@ import (
 const (
 	// MaxToggles is the maximum number of disabled entries in one config.
 	MaxToggles = 10_000
-	// in bytes
+	// maxName is in bytes.
 	maxName = 8 << 10
-	// in bytes
+	// maxToggles is the maximum size of the file, in bytes.
 	maxToggles     = 16 << 20
 	togglesVersion = 1
 )
@@ -330,7 +330,7 @@ func ParseToggles(text []byte) (off []ToggleEntry, line int, err error) {
 	return c.disabled, 0, err
 }
 
-// Its errors are *[lineError].
+// parseToggles returns errors of type *[lineError].
 func parseToggles(text []byte) (c content, err error) {
 	var f struct {
 		Version *int              `json:"version"`

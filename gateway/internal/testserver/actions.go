@@ -194,7 +194,7 @@ func (s *server) ask(x *exchange, a *action) <-chan json.RawMessage {
 	return ch
 }
 
-// An error is recorded as {"error":…}.
+// await waits for the reply to a request. It records an error as {"error":…}.
 func (s *server) await(x *exchange, a *action, ch <-chan json.RawMessage) {
 	select {
 	case reply := <-ch:

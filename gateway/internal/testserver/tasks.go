@@ -123,7 +123,7 @@ func (s *server) callTask(x *exchange) bool {
 	return true
 }
 
-// The caller must hold the lock.
+// state requires the lock of jobs.
 func (s *server) state(j *job) obj {
 	o := obj{
 		"taskId": marshal(j.id), "status": marshal(j.status),
@@ -194,7 +194,7 @@ func (s *server) oneTask(x *exchange) {
 
 func over(j *job) bool { return j.status != "working" && j.status != "input_required" }
 
-// The caller must hold the lock.
+// jobResult waits for the task and answers with its result. It requires the lock of jobs.
 func (s *server) jobResult(x *exchange, j *job) {
 	j.results = append(j.results, &x.origin)
 	for _, frame := range j.queue {
