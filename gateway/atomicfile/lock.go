@@ -28,5 +28,5 @@ func Lock(path string) (unlock func(), err error) {
 	} else if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", lock.Path(), err), lock.Close())
 	}
-	return func() { _ = lock.Unlock() }, nil
+	return func() { _ = lock.Unlock() }, nil // the process's exit unlocks it too
 }

@@ -213,6 +213,6 @@ func foldersOf(path string) []string {
 
 func (w *watcher) close() {
 	if w.notify != nil {
-		_ = w.notify.Close()
+		_ = w.notify.Close() // nothing was written
 	}
 }
