@@ -30,7 +30,8 @@ import (
 
 // Options are the two ends of a bridge and its limits.
 type Options struct {
-	// Connect connects to the daemon, starting it if necessary, again whenever it died.
+	// Connect connects to the daemon and starts it if necessary. The bridge calls it
+	// again after the daemon died.
 	Connect func(ctx context.Context) (net.Conn, error)
 	// Alive, if not nil, reports whether the last daemon is alive. The bridge disconnects
 	// from a daemon that hangs while requests wait ([mcpclient.WatchLiveness]).
@@ -50,7 +51,7 @@ type limits struct {
 	start    time.Duration // to find or start the first daemon
 	drain    time.Duration // for responses, after the client hung up
 	flush    time.Duration // for the client to read them
-	end      time.Duration // for everything after that
+	end      time.Duration // for everything after the client hung up
 	takeover time.Duration // to find the next daemon before refusing requests
 }
 

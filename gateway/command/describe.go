@@ -230,8 +230,8 @@ func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
 	return nil
 }
 
-// notDescribed suggests similar names, or reports servers that don't answer. likely are
-// the servers that the name suggests.
+// notDescribed returns an error with similar names, or with the servers that don't
+// answer. likely are the servers that the name suggests.
 func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	var down, suggested []string
 	for _, s := range d.servers {

@@ -49,8 +49,8 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	return a.notFound(ctx, g, only, r, failure.Message, data.Code == "")
 }
 
-// notFound suggests similar names, or reports servers that don't answer. If fromServer is
-// set, message is the server's.
+// notFound returns an error with similar names, or with the servers that don't answer. If
+// fromServer is set, message is the server's.
 func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, fromServer bool) error {
 	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list}) // first, because it waits for servers
 	if err != nil {

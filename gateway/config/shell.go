@@ -61,7 +61,7 @@ func isShell(command string) bool {
 	return slices.Contains(shells, program) || slices.Contains(expanders, program)
 }
 
-// Unexpanded returns these texts of the server.
+// Unexpanded returns the texts of the server that a shell would expand.
 func (s *Server) Unexpanded() (found []Unexpanded) {
 	add := func(key, place, text string) {
 		if what, instead := unexpanded(text); what != "" {

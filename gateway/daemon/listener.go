@@ -165,8 +165,9 @@ func (l *Listener) Close() error {
 const firstLinger = time.Second
 
 // SetLinger makes Serve return d after the last connection of [KindMCP] or [KindScreen]
-// closed, but at the earliest one second after it began. If busy, which may be nil,
-// reports true at that time, the daemon waits again. Call SetLinger before Serve.
+// closed. Without any connection, it returns at the earliest one second after it began.
+// If busy, which may be nil, reports true at that time, the daemon waits again. Call
+// SetLinger before Serve.
 func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 	l.linger, l.lingers, l.busy = max(d, 0), true, busy
 }

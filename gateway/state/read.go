@@ -46,7 +46,8 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// isDanglingLink also checks the folders above path. An unmounted disk leaves such links.
+// isDanglingLink reports whether the missing file at path, or a folder above it, is a
+// symbolic link to nothing. An unmounted disk leaves such links.
 func isDanglingLink(path string) bool {
 	for {
 		if info, err := os.Lstat(path); err == nil {
