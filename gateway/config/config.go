@@ -223,9 +223,9 @@ type Gateway struct {
 	AllowedOrigins []string
 	AllowedHosts   []string // without ports and final dots
 	Namespace      Namespace
-	MaxName        int // bytes of a listed tool name
-	PageSize       int // entries
-	StartupWait    time.Duration
+	MaxName        int           // bytes of a listed tool name
+	PageSize       int           // entries
+	StartupWait    time.Duration // 0: never wait
 	HandshakeWait  time.Duration // of initialize and server/discover; 0: never wait
 	ListChanged    ListChanged
 	MetaTools      MetaTools
@@ -247,7 +247,7 @@ type Root struct{ URI, Name string }
 
 // Limits limits what one client or server can cost.
 type Limits struct {
-	Frame    int64 // of one JSON-RPC message
+	Frame    int64 // bytes of one JSON-RPC message
 	InFlight int   // requests per server connection
 	Unsent   int64 // unsent bytes per client before its requests wait
 	Sessions int   // concurrent, for the socket and HTTP separately
@@ -260,9 +260,9 @@ type Limits struct {
 // Lua limits one run of a Lua program.
 type Lua struct {
 	Timeout time.Duration
-	Memory  int64
-	Calls   int // of tools, prompts and resources
-	Output  int64
+	Memory  int64 // bytes
+	Calls   int   // of tools, prompts and resources
+	Output  int64 // bytes
 }
 
 // Search configures tool search.

@@ -15,8 +15,8 @@ type translation struct {
 	n      *yaml.Node                                                 // the entry, a mapping
 	note   func(at *yaml.Node, lost bool, format string, args ...any) // lost: a part of the entry is dropped
 	exists func(command string) bool
-	split  func(at *yaml.Node)
-	why    string // reason for an unusable entry, or ""
+	split  func(at *yaml.Node) // reports a split command line
+	why    string              // reason for an unusable entry, or ""
 	whyAt  *yaml.Node
 }
 
