@@ -58,8 +58,8 @@ func (f fixture) through(b *testing.B, args ...string) peer {
 	return started(b, p, err)
 }
 
-// BenchmarkMemory measures the memory of Goblin's process after everything lists were read, or
-// after calls with answers of 1 MiB, 16 at a time. It measures measures once and after an idle
+// BenchmarkMemory measures the memory of Goblin's process after all lists were read, or
+// after calls with answers of 1 MiB, 16 at a time. It measures at once and after an idle
 // time.
 func BenchmarkMemory(b *testing.B) {
 	list := func(p peer) { p.ask(b, "resources/list", "{}") }

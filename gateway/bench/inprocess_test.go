@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/stack"
 )
 
-// BenchmarkAllocations measures a tool through the gateway inside this process. The
-// client allocations only its request, so allocs/op is the proxy's share. -cpuprofile shows
+// BenchmarkAllocations measures a tools/call through the gateway inside this process. The
+// client allocates only its request, so allocs/op is the proxy's share. -cpuprofile shows
 // where the time goes. Profiles add no cost to a call.
 func BenchmarkAllocations(b *testing.B) {
 	f := newFixture(b, 1, 1)

@@ -106,7 +106,7 @@ func (p peer) storm(b *testing.B, seconds int) {
 	p.ask(b, "tools/call", fmt.Sprintf(`{"name":"s0_storm","arguments":{"resources":20,"times":50,"seconds":%d}}`, seconds))
 }
 
-// full returns the UI of a gateway with 100,000 resources, and a client 20 20
+// full returns the UI of a gateway with 100,000 resources, and a client with 20
 // subscriptions.
 func full(b *testing.B) (*display, peer) {
 	f := newFixture(b, 100_000, 1)
@@ -170,7 +170,7 @@ func BenchmarkScreenKey(b *testing.B) {
 	})
 }
 
-// BenchmarkScreenIdle measures the cost of the UI with 100,000 resources while nothing
+// BenchmarkScreenIdle measures the cost of the UI at 100,000 resources while nothing
 // happens.
 func BenchmarkScreenIdle(b *testing.B) {
 	s, _ := full(b)

@@ -428,7 +428,7 @@ func TestBridgeSlowsADaemonDownForAClientThatReadsSlowly(t *testing.T) {
 				written.Add(1)
 			}
 		}()
-		time.Sleep(time.Second) // passes when all goroutines wait
+		time.Sleep(time.Second) // passes once all goroutines wait
 		require.Less(t, written.Load(), int32(16), "most wait at the daemon until the client reads")
 		for range all {
 			require.True(t, big == r.read())

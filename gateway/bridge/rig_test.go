@@ -59,7 +59,7 @@ func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 }
 
 // newStillRig returns a rig for synctest. It uses pipes, because a bubble cannot wait for
-// is blocked, and files and sockets.
+// files and sockets.
 func newStillRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	inR, inW := net.Pipe()
 	outR, outW := net.Pipe()

@@ -270,8 +270,7 @@ func TestServersThatGoblinServesAreTakenOutAndComeBack(t *testing.T) {
 			require.Equal(t, "b", f.Servers[0].Name)
 
 			// Another program has changed the file since. Its changes stay, and the
-			// servers
-			// are restored.
+			// servers are restored.
 			edited := read(t, ch.File)
 			switch client {
 			case "cursor":

@@ -18,7 +18,7 @@ import (
 // adding is an attempt to add a server from a registry.
 type adding struct {
 	entries []string
-	typed   string // on a terminal, or "" without input
+	typed   string // on a terminal; "" without input
 	name    string // default: weather
 	o       registryFlags
 	secrets map[string]string // stored secrets

@@ -15,7 +15,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// whole is a config with a value other to another value than its default.
+// whole is a config with a value other than the default for every key.
 const whole = `
 servers:
   files:

@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/configedit"
 )
 
-// opened returns a config with a text in its own file; a file means no file.
+// opened is a config with a text, in its own file; "" means no file.
 func opened(t require.TestingT, dir, name, text string) *configedit.File {
 	path := filepath.Join(dir, name)
 	require.NoError(t, os.RemoveAll(path))
@@ -276,7 +276,7 @@ func TestAConfigThatCannotBeChangedSafelyIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Adding that removing a server restores the text, regardless of its surroundings.
+// Adding and removing a server restores the text, regardless of its surroundings.
 func TestAServerThatIsAddedAndTakenOutLeavesTheBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

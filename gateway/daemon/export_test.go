@@ -46,7 +46,7 @@ func (l *Listener) SetHello(d time.Duration) {
 	l.hello = d
 }
 
-// SetHandlers sets the time that handlers time run after their context is cancelled.
+// SetHandlers sets the time that handlers may run after their context is cancelled.
 func (l *Listener) SetHandlers(d time.Duration) { l.handlers = d }
 
 // Connections returns the number of open connections, with or without a first line.

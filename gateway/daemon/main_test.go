@@ -21,7 +21,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// asDaemon makes the test binary a detached daemon, like goblin`. Its value selects the
+// asDaemon makes the test binary a detached daemon, like `goblin`. Its value selects the
 // behavior.
 const asDaemon = "GOBLIN_TEST_DAEMON"
 

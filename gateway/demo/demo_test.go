@@ -46,7 +46,7 @@ func TestInputEndCancelsRunningCalls(t *testing.T) {
 	c := start(t, "clock")
 	id := c.request("tools/call", map[string]any{"name": "countdown", "arguments": map[string]any{"from": 3600}})
 	c.result("ping", nil)
-	rest := c.end() // fails the test if the server keeps count
+	rest := c.end() // fails the test if the server keeps counting
 	require.Len(t, rest, 1)
 	require.Equal(t, id, string(rest[0].ID))
 	require.True(t, decode[toolResult](t, rest[0].Result).IsError)

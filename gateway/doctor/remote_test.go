@@ -153,7 +153,7 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// secured serves TLS with a self-signed certificate, or with httptest's if c means nil.
+// secured serves TLS with a self-signed certificate, or with httptest's if c is nil.
 func secured(t *testing.T, c *tls.Certificate) string {
 	t.Helper()
 	web := httptest.NewUnstartedServer(peer())

@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// told returns the arguments and environment of a a browser. A script writes them
+// told returns the arguments and environment of a started browser. A script writes them
 // to a pipe.
 func told(t *testing.T, env map[string]string, page string) (string, error) {
 	t.Helper()

@@ -264,7 +264,7 @@ func TestOutputIsDroppedWhileTheRelayIsStopped(t *testing.T) {
 	p.send('i', "x")
 	_, err := s.Read(make([]byte, 1))
 	require.NoError(t, err)
-	n, err := s.Write([]byte("dropped")) // no reader, so it would block
+	n, err := s.Write([]byte("dropped")) // no reader, so it would wait
 	require.NoError(t, err)
 	require.Equal(t, 7, n)
 	p.send('s', `{"width":1,"height":1}`)

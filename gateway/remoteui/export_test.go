@@ -15,7 +15,7 @@ var (
 )
 
 // WritesWithoutDeadline simulates terminals that cannot be reopened and shortens the wait
-// at wait end, until undo.
+// at the end, until undo.
 func WritesWithoutDeadline() (undo func()) {
 	wait := closeTimeout
 	closeTimeout = 100 * time.Millisecond
@@ -32,7 +32,7 @@ const (
 	MaxPage    = maxPage
 )
 
-// Collect adds payload to an order of a piece that has held bytes of it already.
+// Collect adds payload to an order of a relay that has held bytes of it already.
 func Collect(held int, payload []byte) error {
 	r := &relay{content: make([]byte, held)}
 	return r.addContent(payload)

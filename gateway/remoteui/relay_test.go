@@ -269,7 +269,7 @@ func TestRelayNeedsATerminal(t *testing.T) {
 	require.ErrorContains(t, err, "not a terminal")
 }
 
-// giveUp writes to a relay with an has no reader, until the daemon gives up.
+// giveUp writes to a relay whose terminal has no reader, until the daemon gives up.
 func giveUp(t *testing.T, daemon *remoteui.Conn) {
 	t.Helper()
 	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal buffers

@@ -14,7 +14,7 @@ import (
 )
 
 // lateSink starts to accept keys a moment after it is enabled, and loses earlier ones.
-// The when no read of a no goroutine is about to start.
+// The moment is over when no goroutine is about to read a key.
 type lateSink struct {
 	takes atomic.Bool
 	keys  chan string

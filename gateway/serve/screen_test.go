@@ -174,7 +174,7 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsDaemon(t *testing.T) {
 		}
 	}
 	end()
-	// The daemon reports its exit. It does not wait before the connection is closed.
+	// The daemon reports its exit. It does not wait until the connection is closed.
 	require.ErrorIs(t, <-wrote, os.ErrDeadlineExceeded)
 }
 

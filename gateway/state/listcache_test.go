@@ -203,7 +203,7 @@ func TestWhatIsForgottenIsNotWrittenLater(t *testing.T) {
 	written(t, s)
 	require.NoFileExists(t, file)
 
-	// A pending write of an older definition is dropped.
+	// A pending write for an older definition is dropped.
 	s.Put("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
 	s.Put("one", "id 2", about, map[int][][]byte{1: {[]byte(`{"name":"d"}`)}})
 	written(t, s)

@@ -21,7 +21,7 @@ func open(t *testing.T, path string) *state.PinStore {
 	return s
 }
 
-// tools returns the tools with these definitions, with names.
+// tools returns the tools of definitions with names.
 func tools(definitions ...string) []state.PinnedTool {
 	var all []state.PinnedTool
 	for _, d := range definitions {
@@ -410,7 +410,7 @@ func TestADeepDefinitionIsCompared(t *testing.T) {
 	require.Equal(t, []string{"changed a"}, check(t, s, "large", large(`{"y":2,"x":1}`)), "large definitions are compared verbatim")
 }
 
-// FuzzFile checks that a file is read completely or refused by name. After that a read file
+// FuzzFile checks that a file is read completely or refused by name, and that a read file
 // can be written again.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":{"s":{"t":{"sha256":"00","definition":{"name":"t"}}}}}`))
