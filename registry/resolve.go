@@ -12,8 +12,8 @@ import (
 const (
 	// maxCandidates is the maximum number of names in an [AmbiguousError].
 	maxCandidates = 20
-	// maxSteps limits the matching of one URI with all templates, to about 1 ms or some
-	// thousand templates with one prefix.
+	// maxSteps limits the matching of one URI with all templates. It takes about 1 ms, or
+	// some thousand templates with one prefix.
 	maxSteps = 1 << 20
 )
 

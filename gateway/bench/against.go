@@ -154,7 +154,7 @@ func mean(all []float64) float64 {
 }
 
 // callsAgainst compares tools/call of three sizes, with 1, 16 and 64 in flight, through
-// all transports, with the cheapest possible server.
+// all transports. The server is the cheapest possible one.
 func (l *load) callsAgainst(sides [2]programs) error {
 	var figures []figure
 	for _, way := range waysIn {

@@ -59,8 +59,7 @@ func (f fixture) through(b *testing.B, args ...string) peer {
 }
 
 // BenchmarkMemory measures the memory of Goblin's process after all lists were read, or
-// after calls with answers of 1 MiB, 16 at a time. It measures at once and after an idle
-// time.
+// after concurrent calls of 1 MiB. It measures at once and after an idle time.
 func BenchmarkMemory(b *testing.B) {
 	list := func(p peer) { p.ask(b, "resources/list", "{}") }
 	call := func(p peer) {

@@ -44,8 +44,8 @@ func (l *load) serve(f *setup) (*daemon, error) {
 }
 
 // calls measures with two servers. The cheapest possible server is used for budgets that
-// are times. Budgets that are ratios assume a server with which a bare cat keeps 86 % of
-// the throughput with 64 in flight. A server built with an SDK fulfills that.
+// are times. Budgets that are ratios assume that a bare cat keeps 86 % of a server's
+// throughput with 64 in flight. A server built with an SDK fulfills that.
 func (l *load) calls() error {
 	if err := l.plainCalls(); err != nil {
 		return err

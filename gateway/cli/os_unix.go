@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetNonblock makes a pipe or socket non-blocking, so that the runtime can poll it, cancel waits,
-// and write without extra threads. Use the returned file from then on.
+// SetNonblock makes a pipe or socket non-blocking. So the runtime can poll it, cancel
+// waits, and write without extra threads. Use the returned file from then on.
 //
 // Regular files, terminals, and pipes that are also in others stay unchanged: the mode
 // belongs to the pipe, and other writers must not see it. restore resets the mode. Call

@@ -45,8 +45,8 @@ func (ch *Change) RemovesGoblin() bool { return ch.undo == nil }
 // ErrNone reports that a client's file has no entry for Goblin.
 var ErrNone = errors.New("has no Goblin entry")
 
-// Install plans to add Goblin's entry with this command line to the client's file and to
-// remove the servers in replaced. state is Goblin's state directory.
+// Install plans to add Goblin's entry to the client's file and to remove the servers in
+// replaced. state is Goblin's state directory.
 func (c *Client) Install(m Machine, state, command string, args, replaced []string) (*Change, error) {
 	p, err := c.target(&m, false)
 	if err != nil {

@@ -31,8 +31,8 @@ type record struct {
 	Backup  string `json:"backup"`
 	// Was is the hash of the file before the change.
 	Was string `json:"was,omitempty"`
-	// Prior is the previous record. It applies if the file still has the hash Was, since
-	// a process may stop between the writes of the record and the file.
+	// Prior is the previous record. It applies if the file still has the hash Was: a
+	// process may stop between writing the record and the file.
 	Prior *record `json:"prior,omitempty"`
 	// Taken lists the removed servers in the client's format.
 	Taken []takenEntry `json:"taken,omitempty"`
@@ -91,8 +91,8 @@ func (ch *Change) writeRecord() (undo func() error, err error) {
 	return func() error { return atomicfile.Write(path, old) }, nil
 }
 
-// recordCopy reduces the record of an undone change to the path of the copy and the
-// servers that were not restored.
+// recordCopy reduces the record of an undone change to the copy's path and the servers
+// that were not restored.
 func (ch *Change) recordCopy() error {
 	path := recordPath(ch.state, ch.file.RealPath())
 	if path == "" {

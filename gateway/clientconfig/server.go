@@ -228,8 +228,8 @@ func isDotPath(path string) bool {
 	return first == "." || first == ".."
 }
 
-// FindRelativePath returns the first path in a config's entry that is relative to the
-// server's working directory, or a relative cwd. It returns "" if cwd is absolute.
+// FindRelativePath returns the first path in an entry that is relative to the working
+// directory, or a relative cwd. It returns "" if cwd is absolute.
 func FindRelativePath(entry map[string]any) string {
 	command, _ := entry["command"].(string)
 	args, _ := entry["args"].([]string)

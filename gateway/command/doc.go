@@ -31,7 +31,7 @@
 //
 // To add a command, for example "goblin ping":
 //
-//   - ping.go: a method ping of App that returns a cobra command, made by withJSON, with
+//   - ping.go: a method ping of App that returns a cobra command, made by withJSON. Set
 //     Use, Short, Long, Example, Args and completion. Its RunE opens a gateway by
 //     withGateway, or the daemon by runningDaemon, and prints by printResult or print.
 //   - app.go: the method in Commands.

@@ -50,7 +50,7 @@ type Gateway interface {
 }
 
 // Open returns the running daemon of a config. Without one, it starts a gateway in this
-// process with the named servers, or with all enabled ones if only is nil.
+// process with the servers in only, by default all enabled ones.
 func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
 	place, err := a.FindDaemon(cfg.Path)
 	if err == nil {
@@ -161,7 +161,7 @@ func (a *App) openProfile(ctx context.Context, part *config.Config, only []strin
 	return &profileGateway{g, a.profile}, nil
 }
 
-// withGateway calls do with the running daemon, or with a gateway in this process that
+// withGateway calls do with the running daemon, or with a gateway in this process. That
 // has the servers in only; nil means all.
 func (a *App) withGateway(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
 	g, err := a.open(ctx, cfg, only)

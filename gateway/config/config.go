@@ -51,8 +51,8 @@ const (
 // Era selects the protocol revisions that are used with a server.
 type Era string
 
-// AutoEra, the default for "", prefers the older era where a local server supports both;
-// over HTTP it follows the client. BothEras follows the client; over stdio it needs one
+// AutoEra, the default for "", prefers the older era if a local server supports both.
+// Over HTTP it follows the client. BothEras follows the client; over stdio it needs one
 // process per era.
 const (
 	AutoEra   Era = "auto"

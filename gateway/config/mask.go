@@ -17,13 +17,13 @@ const masked = "[hidden]"
 // Mask replaces the secrets of configs in texts. A secret is:
 //
 //   - a header, with and without its scheme, and a token of the config itself;
-//   - the user, password and query of a URL, and a part of its path that came from a
-//     variable or looks random;
+//   - the user, password and query of a URL, and path segments that came from variables
+//     or look random;
 //   - a value of env that came from a variable outside of the base set (HOME, USER, …);
-//   - a value of env with a secret-looking name (KEY, TOKEN, PASS, AUTH, …). Paths, hosts,
-//     numbers and booleans don't count unless the name has PASS or SECRET;
-//   - an argument, also in overrides, that came from a variable or has the form of a token
-//     (sk-…, ghp_…);
+//   - a value of env with a secret-looking name (KEY, TOKEN, PASS, AUTH, …). Paths,
+//     hosts, numbers and booleans don't count unless the name has PASS or SECRET;
+//   - an argument, also in overrides, that came from a variable or has the form of a
+//     token (sk-…, ghp_…);
 //   - the value of a flag, variable or header in an argument if it looks secret.
 //
 // Other values of env are never masked: such directories and names are part of ordinary

@@ -18,9 +18,9 @@ import (
 var variableNames = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // FileID returns the identity of a configuration file as a hexadecimal SHA-256. It covers
-// the path (see [Canonical]) and the values of set variables that the file names, from
-// the environment or env_file. The demo, path "", depends on neither. variables maps each
-// set variable to a hash of its value that is specific to this file.
+// the path (see [Canonical]) and the values of set variables in the file, from the
+// environment or env_file. The demo, path "", depends on neither. variables maps each set
+// variable to a hash of its value that is specific to this file.
 //
 // All processes that start or look for the daemon of a file must get the same result.
 // Therefore only variable names in the text count; edits of settings and mistakes don't.

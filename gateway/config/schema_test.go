@@ -161,8 +161,8 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	var root map[string]any
 	require.NoError(t, json.Unmarshal(config.Schema(), &root))
 	server := root["$defs"].(map[string]any)["server"]
-	// Keys are compared by the last two names of their path, because overrides of servers
-	// and of profiles have the same keys.
+	// Keys are compared by the last two names of their path: overrides of servers and of
+	// profiles have the same keys.
 	known, shown := map[string]bool{}, map[string]bool{}
 	last := func(path []string) string { return strings.Join(path[max(len(path)-2, 0):], ".") }
 	var walk func(node any, path []string, values []any)

@@ -163,7 +163,7 @@ func insert(text []byte, at int, what string) []byte {
 }
 
 // entryEnd returns the end of a block entry. It is before the next line that is not
-// indented deeper, and before the blank lines and comments that precede that line.
+// indented deeper, and before its preceding blank lines and comments.
 func (f *File) entryEnd(key *yaml.Node) int {
 	text := endLine(f.text)
 	at := f.offset(key)

@@ -19,11 +19,11 @@ var ErrNotRunning = errors.New("no daemon is running for this config")
 // wsaRefused is ECONNREFUSED on Windows.
 const wsaRefused = syscall.Errno(10061)
 
-// Dial connects to the daemon at p, preferring one of the same config that has all of p's
-// variables and more. It returns [ErrNotRunning] if there is none. It returns another
-// error for another user's socket or a daemon that does not answer within 5 s. For a UI,
-// a daemon of another build is a [*BuildError]. The connection is a *net.UnixConn with
-// nothing read after the handshake.
+// Dial connects to the daemon at p. It prefers a daemon of the same config with more
+// variables. It returns [ErrNotRunning] if there is none. It returns another error for
+// another user's socket or a daemon that does not answer within 5 s. For a UI, a daemon
+// of another build is a [*BuildError]. The connection is a *net.UnixConn with nothing
+// read after the handshake.
 func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
 	c, err := dialAny(ctx, p, kind)
 	if err != nil {

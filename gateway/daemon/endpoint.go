@@ -35,8 +35,8 @@ type Endpoint struct {
 
 // Find returns the endpoint for a config's hash and a version, and creates its directory.
 // That is goblin in $XDG_RUNTIME_DIR or /run/user/<uid>, otherwise /tmp/goblin-<uid>. It
-// refuses a symbolic link and a directory that belongs or is open to other users, since
-// they could listen there.
+// refuses a symbolic link and a directory that belongs or is open to other users: they
+// could listen there.
 func Find(hash, version string, getenv func(string) string) (Endpoint, error) {
 	sum := sha256.Sum256([]byte(hash + "\x00" + version))
 	name := hex.EncodeToString(sum[:8])

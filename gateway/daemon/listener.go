@@ -177,9 +177,9 @@ func (l *Listener) Done() <-chan struct{} { return l.done }
 
 const restoreEvery = 5 * time.Second
 
-// TouchFiles updates the times of the daemon's files, so that cleanup programs do not
-// remove them, which would let another daemon start. It also restores a removed socket,
-// which Serve does every 5 s anyway. Call it every few hours.
+// TouchFiles updates the times of the daemon's files. Otherwise cleanup programs could
+// remove them, and another daemon could start. It also restores a removed socket, which
+// Serve does every 5 s anyway. Call it every few hours.
 func (l *Listener) TouchFiles() {
 	l.restore()
 	l.mu.Lock()

@@ -171,7 +171,7 @@ func (l *Listener) AddEndpoint(p Endpoint) error {
 const maxNote = 64 << 10
 
 // FindRunning returns the endpoints in dir (see [Find]) that daemons used for a config,
-// with any variables, for callers that cannot read the config. version "" means any
+// with any variables. It serves callers that cannot read the config. version "" means any
 // version. The daemons may no longer run. The result is empty on systems that forbid
 // writing to a locked file.
 func FindRunning(dir, config, version string) []Endpoint {

@@ -7,7 +7,7 @@ import (
 
 // Clients of one config have different environments, since some editors pass on almost
 // none. A running daemon with more variables and no different values also serves such a
-// client, so that no server starts twice.
+// client. So no server starts twice.
 
 // supersets returns endpoints of daemons, running or not, with all variables of p and
 // more, most variables first. Profile and Build are copied from p.

@@ -154,8 +154,8 @@ func (l *library) addResources(srv *server) {
 	l.addSpecials(add)
 }
 
-// addSpecials adds rare books with a URI without authority and an unlisted MIME type, and
-// boxes with several contents of different types.
+// addSpecials adds rare books with a URI without authority and an unlisted MIME type.
+// Boxes have several contents of different types.
 func (l *library) addSpecials(add func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption)) {
 	for n := range numRare {
 		b := l.books[53*n]

@@ -299,7 +299,7 @@ func (s *Conn) Terminal() string {
 }
 
 // Size returns the terminal's latest size in cells. Each side is 1 to 1000, and the area
-// at most 250,000; the lower part of a larger terminal is unused.
+// at most 250,000. The lower part of a larger terminal is unused.
 func (s *Conn) Size() (w, h int) {
 	at := s.size.Load()
 	w = min(max(at.Width, 1), maxSide)
@@ -341,7 +341,7 @@ func (s *Conn) ASCII() bool { return s.hello.ASCII }
 // Done is closed when the relay disconnected or the Conn was closed.
 func (s *Conn) Done() <-chan struct{} { return s.gone }
 
-// Exit tells the relay to exit with a reason for its user ("" for a plain quit), and
+// Exit asks the relay to exit with a reason for its user (empty for a plain quit), and
 // closes the connection. A relay that does not read delays it by at most one second, even
 // if a Write is waiting. Only the first reason counts.
 func (s *Conn) Exit(reason string) error {

@@ -14,8 +14,8 @@ import (
 
 const defaultEditor = "vi"
 
-// run runs a shell command on a file in its own process group, so that only it receives
-// keys like Ctrl-C. It handles stopping and continuing like a shell.
+// run runs a shell command on a file in its own process group. So only it receives keys
+// like Ctrl-C. It handles stopping and continuing like a shell.
 func (c *console) run(ctx context.Context, command, file string) error {
 	cmd := exec.Command("sh", "-c", script(command), "sh", file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out

@@ -49,8 +49,8 @@ const (
 	replyKinds
 )
 
-// replyPatterns describe the replies: prefix, characters that may follow, their maximum
-// number, and the final byte of a control sequence, 0 for BEL or ST.
+// replyPatterns describe the replies: prefix, allowed characters, their maximum number,
+// and the final byte of a control sequence (0: BEL or ST).
 var replyPatterns = [replyKinds]struct {
 	head, body string
 	most       int

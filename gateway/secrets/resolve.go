@@ -32,8 +32,8 @@ const (
 )
 
 // Resolve returns the value of a reference: the name of a secret, the absolute path of a
-// file, or a program with arguments, which runs in dir without a shell. The error states
-// the problem and, after "; ", the fix.
+// file, or a program with arguments. The program runs in dir without a shell. The error
+// states the problem and, after "; ", the fix.
 func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir string) (value string, err error) {
 	switch kind {
 	case KindKeyring:

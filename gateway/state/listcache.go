@@ -1,5 +1,5 @@
-// A list cache stores the last lists of servers on disk, so that they can be listed
-// before the servers have started.
+// A list cache stores the last lists of servers on disk. So they can be listed before the
+// servers have started.
 //
 // It is a folder with one private file per server and config: a head line, then one entry
 // per line after the digit of its list, then a digest of the entries. A file is valid

@@ -32,7 +32,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// MaxTools is the maximum number of pinned tools of one server, whose names and hashes
+// MaxTools is the maximum number of pinned tools of one server. Their names and hashes
 // also have a limit of 4 MiB. Tools over the limits are never approved.
 const MaxTools = 20_000
 
@@ -237,8 +237,8 @@ func (s *PinStore) Check(server string, tools []PinnedTool, provisional bool) (V
 	return v, err
 }
 
-// offer returns the pins of a list up to the limits, and the hash of each tool, "" for
-// those over the limits.
+// offer returns the pins of a list up to the limits, and the hash of each tool (empty
+// over the limits).
 func offer(tools []PinnedTool) (offered map[string]pin, hashes []string) {
 	offered, hashes = make(map[string]pin, min(len(tools), MaxTools)), make([]string, len(tools))
 	size, kept := 0, 0

@@ -410,8 +410,8 @@ func TestADeepDefinitionIsCompared(t *testing.T) {
 	require.Equal(t, []string{"changed a"}, check(t, s, "large", large(`{"y":2,"x":1}`)), "large definitions are compared verbatim")
 }
 
-// FuzzFile checks that a file is read completely or refused by name, and that a read file
-// can be written again.
+// FuzzFile checks that a file is read completely or refused by name. A read file can be
+// written again.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":{"s":{"t":{"sha256":"00","definition":{"name":"t"}}}}}`))
 	f.Add([]byte(`{"version":1,"servers":{"s":null}}`))

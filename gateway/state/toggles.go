@@ -1,5 +1,5 @@
 // Toggles are the tools, prompts, resources and templates that a user disabled, for all
-// clients or for those of one profile.
+// clients or for one profile.
 //
 // There is a state file per config. Disabled entries need not exist, and stay disabled in
 // case they appear.

@@ -195,8 +195,8 @@ const (
 
 const meaningShare = 0.5
 
-// Search is [search.Index.Search]. The score of a tool with vectors has two halves, by
-// words and by vectors, each relative to the best hit. PoorMatch is then never set.
+// Search is [search.Index.Search]. The score of a tool with vectors has two halves: words
+// and vectors, each relative to the best hit. PoorMatch is then never set.
 func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	query := s.vectorOf(ctx, q)
 	if query == nil {

@@ -1,7 +1,7 @@
 package rawjson
 
-// DropMembers returns the edits of outer that remove members from obj, an object in it,
-// and the number of remaining members.
+// DropMembers returns the edits of outer that remove members from its object obj, and the
+// number of remaining members.
 func DropMembers(outer, obj []byte, drop func(Key) bool) (edits []Edit, kept int) {
 	from := -1 // start of a run of dropped members
 	last := -1 // end of the last kept member

@@ -238,8 +238,8 @@ func (c *cond) fits(value string) bool {
 	return false
 }
 
-// in reports whether a part of a folded text contains the characters in order, and the
-// number of characters between them. A match across parts would not be visible.
+// in reports whether a part of a folded text contains the characters in order. It returns
+// the number of characters between them. A match across parts would not be visible.
 func (f *fuzzyWord) in(low string) (spread int, ok bool) {
 	for part := range strings.SplitSeq(low, "\x00") {
 		if far, has := f.within(part); has && (!ok || far < spread) {

@@ -17,8 +17,8 @@ func Values(text, field string) []string {
 	return values
 }
 
-// Set replaces a field's positive terms by one per value, at the position of the first
-// one or at the end. Other terms stay, separated by one space.
+// Set replaces a field's positive terms by one per value, at the first one's position or
+// at the end. Other terms stay, separated by one space.
 func Set(text, field string, values []string) string {
 	var terms, own []string
 	for _, v := range values {

@@ -104,7 +104,7 @@ func FromPrompt(result json.RawMessage) []Section {
 }
 
 // JoinText returns the texts in a result of any kind, each on a new line, or its JSON
-// if there are none. They are not sanitized for a terminal.
+// without texts. They are not sanitized for a terminal.
 func JoinText(result json.RawMessage) string {
 	var parts []string
 	forEachPart(result, func(c []byte) bool {

@@ -290,8 +290,8 @@ func (v *View) firstMatch(l line) int {
 	return sort.Search(len(v.matches), func(i int) bool { return v.matches[i].to > l.off })
 }
 
-// matchStyle returns the style at offset i of a line, the offset of its next change, and
-// the current or next match.
+// matchStyle returns the style at offset i of a line, its next change, and the current or
+// next match.
 func (v *View) matchStyle(style theme.Style, l line, i, stop, hit int) (theme.Style, int, int) {
 	at := l.off + uint32(i)
 	for hit < len(v.matches) && v.matches[hit].to <= at {

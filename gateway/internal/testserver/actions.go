@@ -72,8 +72,8 @@ func (s *server) do(x *exchange, a *action) {
 	}
 }
 
-// verbatim answers with the reply in the request itself, unchanged, so that a test can
-// get any answer without a script.
+// verbatim answers with the reply in the request itself, unchanged. So a test can get any
+// answer without a script.
 func (s *server) verbatim(x *exchange) {
 	var p struct {
 		Reply json.RawMessage

@@ -22,7 +22,7 @@
 // the server received nothing else.
 //
 // Each request runs in its own goroutine. The process exits at the end of its input,
-// after a signal or by a crash action, and waits for nothing.
+// after a signal or by a crash action, without waiting.
 package main
 
 import (

@@ -79,10 +79,10 @@ type tasking struct {
 //	hangup              : HTTP: end all GET streams; modern: end all listens
 //	status CODE         : HTTP: answer with that status, HEADERS and TEXT
 //
-// The TEXT of write, stderr, raw and answer may contain variables. "$id" is the request's id, "$next" the
-// number after its cursor, "$n" the repetition, "$count" the number of uses in this process. "$x" is BYTES
-// bytes. "$args" are the arguments of the call and "$token"
-// its progress token, or null. DATA replaces TEXT and need not be UTF-8.
+// The TEXT of write, stderr, raw and answer may contain variables. "$id" is the request's
+// id, "$next" the number after its cursor, "$n" the repetition, "$count" the number of
+// uses. "$x" is BYTES bytes. "$args" are the arguments of the call and "$token" its
+// progress token, or null. DATA replaces TEXT and need not be UTF-8.
 type action struct {
 	Do      string
 	Ms      int
