@@ -341,9 +341,9 @@ func (s *Conn) ASCII() bool { return s.hello.ASCII }
 // Done is closed when the relay disconnected or the Conn was closed.
 func (s *Conn) Done() <-chan struct{} { return s.gone }
 
-// Exit asks the relay to exit with a reason for its user (empty for a plain quit), and
-// closes the connection. A relay that does not read delays it by at most one second, even
-// if a Write is waiting. Only the first reason counts.
+// Exit asks the relay to exit with a reason (empty for a plain quit), and closes the
+// connection. A relay that does not read delays it by at most one second, even if a Write
+// is waiting. Only the first reason counts.
 func (s *Conn) Exit(reason string) error {
 	s.limitWrites()
 	s.writeMu.Lock()

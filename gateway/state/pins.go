@@ -237,8 +237,8 @@ func (s *PinStore) Check(server string, tools []PinnedTool, provisional bool) (V
 	return v, err
 }
 
-// offer returns the pins of a list up to the limits, and the hash of each tool (empty
-// over the limits).
+// offer returns the pins of a list up to the limits, and each hash (empty over the
+// limits).
 func offer(tools []PinnedTool) (offered map[string]pin, hashes []string) {
 	offered, hashes = make(map[string]pin, min(len(tools), MaxTools)), make([]string, len(tools))
 	size, kept := 0, 0
