@@ -160,7 +160,7 @@ func (r *Registry) logStateChange(server string, before, s ServerState) {
 	if isRepeatedFailure(before, s) {
 		return
 	}
-	text := fmt.Sprintf("%s → %s", before.State, s.State)
+	text := fmt.Sprintf("%s → %s", before.State.Label(), s.State.Label())
 	if s.LastError != "" && s.State != StateReady {
 		text += ": " + s.LastError
 	}

@@ -104,9 +104,9 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{
 			"idle, without a loss", func() { r.SetState("a", ServerState{State: StateSleeping}) },
-			[]string{"a: ready → sleeping"},
+			[]string{"a: ready → idle"},
 		},
-		{"awake", func() { r.SetState("a", ServerState{State: StateReady}) }, []string{"a: sleeping → ready"}},
+		{"awake", func() { r.SetState("a", ServerState{State: StateReady}) }, []string{"a: idle → ready"}},
 		{
 			"lost", func() { r.SetState("a", ServerState{State: StateRetrying, LastError: "broken pipe"}) },
 			[]string{"WARN a: ready → retrying: broken pipe", "a: content stale: 1, connection lost"},

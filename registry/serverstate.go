@@ -23,6 +23,14 @@ const (
 	StateSleeping   State = "sleeping" // idle until its next use
 )
 
+// Label returns the state as users see it. JSON output contains the value itself.
+func (s State) Label() string {
+	if s == StateSleeping {
+		return "idle"
+	}
+	return string(s)
+}
+
 // ServerState describes a server without its entries. It contains no secrets: no command
 // lines, headers or environment.
 type ServerState struct {

@@ -346,13 +346,13 @@ func (d *description) String() string {
 func serverText(s *daemon.Server) string {
 	var out lines
 	out.add("server", s.Name)
-	state := shownState(s.State)
+	state := registry.State(s.State).Label()
 	if s.Error != "" {
 		state += ": " + s.Error
 	}
 	out.add("state", state)
 	out.add("transport", s.Transport)
-	out.add("protocol", s.Protocol)
+	out.add("revision", s.Protocol)
 	var offers []string
 	for _, list := range []struct {
 		n    int

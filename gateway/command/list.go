@@ -261,7 +261,7 @@ func serverTable(servers []daemon.Server) *table {
 		if s.Restarts > 0 {
 			restarts = strconv.Itoa(s.Restarts)
 		}
-		state := shownState(s.State)
+		state := registry.State(s.State).Label()
 		if !s.Remembered.IsZero() {
 			state += ", cached lists"
 		}

@@ -35,14 +35,7 @@ func stateText(s daemon.Server) string {
 	default:
 		verb = "is "
 	}
-	return fmt.Sprintf("server %q %s%s%s", s.Name, verb, shownState(s.State), because(s.Error))
-}
-
-func shownState(state string) string {
-	if state == string(registry.StateSleeping) {
-		return "idle"
-	}
-	return state
+	return fmt.Sprintf("server %q %s%s%s", s.Name, verb, registry.State(s.State).Label(), because(s.Error))
 }
 
 func because(reason string) string {

@@ -134,10 +134,7 @@ func missingReason(seen *registry.Snapshot, err *registry.NotFoundError, owner *
 	case registry.StateNeedsLogin:
 		is = ""
 	}
-	state := string(owner.State)
-	if owner.State == registry.StateSleeping {
-		state = "idle"
-	}
+	state := owner.State.Label()
 	if owner.State == registry.StateStopped && owner.LastError != "" { // waits for a project
 		state += ": " + owner.LastError
 	}

@@ -294,7 +294,7 @@ func (p *Resources) Subject() Subject {
 			case e.Server == registry.Local:
 				hint = key("open") + " reads it."
 			case !IsReachable(state.State):
-				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + stateText(state.State)})
+				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + state.State.Label()})
 			}
 			last.Fields = f
 			return append(append(blocks, contentBlocks(inv, viewer.FromResource, hint)...), rawBlocks(e)...)

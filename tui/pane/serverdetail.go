@@ -56,7 +56,7 @@ func (p *Servers) Subject() Subject {
 
 func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	_, style := stateMark(lk, s.State)
-	state := stateText(s.State)
+	state := s.State.Label()
 	if !s.Since.IsZero() {
 		state += " since " + s.Since.Format("15:04:05")
 	}

@@ -36,7 +36,7 @@ func newServers(a *Layout) *Servers {
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
-			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, stateText(s.State), s.LastError}, "\x00")
+			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, s.State.Label(), s.LastError}, "\x00")
 		},
 		serverFields,
 		list.Order[registry.ServerState]{Name: "config"})
@@ -50,7 +50,7 @@ func serverFields(rows []registry.ServerState) []list.Field {
 	}
 	return []list.Field{
 		text("server", "the name", func(s registry.ServerState) string { return s.Name }, "srv", "name"),
-		text("state", "ready, idle, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return stateText(s.State) }),
+		text("state", "ready, idle, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return s.State.Label() }),
 		text("transport", "stdio, http or sse", func(s registry.ServerState) string { return s.Transport }),
 		text("revision", "the protocol revision", func(s registry.ServerState) string { return s.ProtocolVersion }, "protocol"),
 		text("error", "the last error", func(s registry.ServerState) string { return s.LastError }, "err"),
@@ -210,7 +210,7 @@ func (p *Servers) setColumns() {
 		serverCol{
 			Name: "state", NeededWidth: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				mark, style := stateMark(p.app.Theme, s.State)
-				return mark + " " + stateText(s.State), style
+				return mark + " " + s.State.Label(), style
 			},
 			Less: func(x, y registry.ServerState) int { return cmp.Compare(sortPriority(x.State), sortPriority(y.State)) },
 		},
@@ -271,13 +271,6 @@ func (p *Servers) problem(s registry.ServerState) string {
 		return p.app.KeyOf("log-in") + " logs in: " + uicontext.SanitizeLine(strings.TrimPrefix(s.LastError, string(s.State)+": "))
 	}
 	return uicontext.SanitizeLine(s.LastError)
-}
-
-func stateText(s registry.State) string {
-	if s == registry.StateSleeping {
-		return "idle"
-	}
-	return string(s)
 }
 
 func stateMark(lk *theme.Theme, s registry.State) (string, theme.Style) {

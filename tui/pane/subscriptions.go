@@ -180,7 +180,7 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 	case it.Server == registry.Local:
 		return "Goblin's own resources have no updates; " + p.app.KeyOf("reload") + " reads again"
 	case !IsReachable(s.State):
-		return it.Server + " is " + stateText(s.State)
+		return it.Server + " is " + s.State.Label()
 	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
 		return it.Server + " does not offer subscriptions; " + p.app.KeyOf("reload") + " reads again"
 	}
