@@ -38,7 +38,8 @@ a remote one; then the handshake, lists and tool definitions. Afterwards check
 Goblin itself: config, daemon and clients. Each problem comes with a fix.
 
 The servers run once more for the checks, beside those of a running daemon.
-Without SERVER, checks all servers at once. Exit code 1: something is broken.`,
+Without SERVER, checks all servers at once. If something is broken, the exit code
+is 1.`,
 		Example: `  goblin doctor
   goblin doctor clock
   goblin doctor --json | jq '.servers[] | select(.state == "broken")'`,

@@ -24,7 +24,7 @@ func TestDoctorTellsWhatIsBrokenAndTheFix(t *testing.T) {
 	require.Equal(t, "                   fix: install it, or set command to its full path", lines[1])
 	require.Equal(t, "off      disabled  config: disabled in the config", lines[2])
 	require.Regexp(t, `^refused  broken    connect: no connection to 127.0.0.1:1: `, lines[3])
-	require.Equal(t, "goblin   ok        not running (the first client starts it)", lines[5])
+	require.Equal(t, "goblin   ok        no daemon is running; the first client starts one", lines[5])
 	require.NotContains(t, got.out, "hunter2")
 
 	got = try{config: patients, tty: true}.run(t, "doctor", "refused")
@@ -35,7 +35,7 @@ func TestDoctorTellsWhatIsBrokenAndTheFix(t *testing.T) {
 func TestDoctorOfNoServersLooksAtGoblinItself(t *testing.T) {
 	got := try{config: "servers: {}"}.run(t, "doctor")
 	require.Zero(t, got.code, got.out)
-	require.Equal(t, "goblin  ok  not running (the first client starts it)\n", strings.ReplaceAll(got.out, "ok  none", "ok        none"))
+	require.Equal(t, "goblin  ok  no daemon is running; the first client starts one\n", strings.ReplaceAll(got.out, "ok  none", "ok        none"))
 }
 
 func TestDoctorForPrograms(t *testing.T) {

@@ -108,7 +108,7 @@ func (m *Machine) runtime(r *report.Diagnosis) bool {
 func (m *Machine) daemon(r *report.Diagnosis) bool {
 	switch {
 	case errors.Is(m.StatusErr, daemon.ErrNotRunning):
-		r.AddOK(DaemonCheck, "not running (the first client starts it)")
+		r.AddOK(DaemonCheck, "no daemon is running; the first client starts one")
 	case m.StatusErr != nil:
 		text, fix := splitFix(m.StatusErr.Error())
 		if fix == "" {
@@ -145,15 +145,15 @@ func (m *Machine) state(r *report.Diagnosis) {
 func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 	const name = "version"
 	for _, place := range daemon.FindRunning(m.Endpoint.Dir, m.Endpoint.Config, "") {
-		if place.Version == m.Version {
+		if place.Version == m.Endpoint.Version {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, daemonTimeout)
 		other, err := (daemon.Remote{Place: place}).Status(ctx)
 		cancel()
 		if err == nil {
-			r.AddWarning(name, fmt.Sprintf("Goblin %s (pid %d) also serves this config, to %s; this is %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Version),
-				"make its clients start this version, and restart them")
+			r.AddWarning(name, fmt.Sprintf("a daemon of Goblin %s (pid %d) also serves this config and has %s; this is Goblin %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Endpoint.Version),
+				"make its clients start this version, then restart them")
 			return
 		}
 	}

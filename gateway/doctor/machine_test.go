@@ -112,7 +112,16 @@ func TestDaemonsOfOtherVersionsAreFound(t *testing.T) {
 	serveStatus(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
 	r := m.Check(t.Context())
 	require.Equal(t, report.Warning, r.State, "%v", r.Checks)
-	require.Contains(t, r.Findings()[0].Text, "Goblin 1 (pid 7) also serves this config, to 1 client; this is 2")
+	require.Contains(t, r.Findings()[0].Text, "a daemon of Goblin 1 (pid 7) also serves this config and has 1 client; this is Goblin 2")
+}
+
+func TestTheDaemonOfADevelopmentBuildIsNoOtherVersion(t *testing.T) {
+	t.Parallel()
+	m := machine(t)
+	m.Endpoint.Version = m.Version + "-dev" // as cli.Version.Handshake returns it
+	serveStatus(t, m.Endpoint, daemon.Status{PID: 7})
+	r := m.Check(t.Context())
+	require.Equal(t, report.OK, r.State, "%v", r.Checks)
 }
 
 func TestARunningDaemonIsLookedAt(t *testing.T) {

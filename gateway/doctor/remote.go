@@ -156,7 +156,7 @@ func (p *serverCheck) checkReached(w *probe, base *url.URL) bool {
 		var dns *net.DNSError
 		fix := "check the host in url, and that this machine is online"
 		if errors.As(w.lookErr, &dns) && dns.IsNotFound {
-			fix = "fix the host in url, or connect to its network, for example a VPN"
+			fix = "correct the host in url, or connect to its network, for example a VPN"
 		}
 		p.AddBroken("dns", fmt.Sprintf("%s has no address: %s", w.lookedUp, w.plain(w.lookErr)), fix)
 		return false

@@ -69,7 +69,7 @@ func TestTheChecksOfARemoteServerStopAtWhatIsBroken(t *testing.T) {
 		text   string
 		fix    string
 	}{
-		"no such host":     {at("http://no..such/mcp"), "dns", "no..such has no address", "fix the host"},
+		"no such host":     {at("http://no..such/mcp"), "dns", "no..such has no address", "correct the host"},
 		"no listener":      {at("http://127.0.0.1:1/mcp"), "connect", "connection refused", "port"},
 		"no response":      {at("http://" + silent(t) + "/mcp"), "http", "no response", "https://"},
 		"a web page":       {serve(t, isWebPage), "http", "HTTP 200 OK: web page", "/mcp"},
