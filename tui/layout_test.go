@@ -130,7 +130,7 @@ func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
 func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 80, 24, plainEnv).keys("2 / forecast enter")
-	require.NotContains(t, r.screen(), "original")
+	require.NotContains(t, r.screen(), "own name")
 	r.keys("c").typeText("Oslo").screen()
 	r.keys("ctrl+s").screen()
 	require.True(t, r.app.DetailShown())

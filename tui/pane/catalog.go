@@ -421,7 +421,11 @@ func rawBlocks(e *registry.Entry) []viewer.Section {
 		names = append(names, viewer.Field{Label: "name", Value: e.Label})
 	}
 	if e.Name != e.Listed {
-		names = append(names, viewer.Field{Label: "original", Value: e.Name})
+		label := "own name"
+		if e.Kind != registry.Tool && e.Kind != registry.Prompt {
+			label = "own URI"
+		}
+		names = append(names, viewer.Field{Label: label, Value: e.Name})
 	}
 	blocks := []viewer.Section{
 		{Title: "Definition", Kind: viewer.Fields, Fields: names},

@@ -24,7 +24,7 @@ type jump struct {
 	templates     bool   // templates of Resources
 	tab           int    // of Logs
 	to            int    // pane
-	before, after string // filter there before and after the jump
+	before, after string // filter of the target pane before and after the jump
 }
 
 const maxJumps = 50

@@ -89,7 +89,7 @@ func (p *Logs) clientText(r *registry.TrafficRecord) string {
 	case r.Session == p.app.Backend.Session():
 		return "you"
 	case p.screens[r.Session]:
-		return "a UI"
+		return "another UI"
 	}
 	return r.Client
 }

@@ -333,7 +333,11 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	spread, ends := "no timed calls", ""
 	if n := len(p.report.Latency); f.P50 > 0 && n > 0 {
 		spread = "p50 " + termtext.Millis(f.P50) + ", p95 " + termtext.Millis(f.P95)
-		ends = " " + termtext.Millis(p.report.Latency[0].UpTo) + " to " + termtext.Millis(p.report.Latency[n-1].UpTo)
+		low, high := termtext.Millis(p.report.Latency[0].UpTo), termtext.Millis(p.report.Latency[n-1].UpTo)
+		ends = " " + low + " to " + high
+		if n == 1 {
+			ends = " up to " + high // a bin has no lower end
+		}
 	}
 	return []string{
 		graph("calls", downsample(values(f.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
