@@ -18,7 +18,7 @@ import (
 // TestBuilds: a daemon serves UIs of its own build only. It serves MCP and control
 // connections of every build.
 func TestBuilds(t *testing.T) {
-	const other = "another build"
+	const other = "this program is build"
 	for _, c := range []struct{ daemon, client string }{{"a", "a"}, {"a", "b"}, {"a", ""}, {"", "b"}, {"", ""}} {
 		t.Run(fmt.Sprintf("%q meets %q", c.client, c.daemon), func(t *testing.T) {
 			p := place(t)
@@ -64,7 +64,7 @@ func TestUIOfABuildWithoutID(t *testing.T) {
 	require.NoError(t, err)
 	answer, err := bufio.NewReader(conn).ReadString('\n')
 	require.NoError(t, err)
-	require.Contains(t, answer, `another build (a) than the caller (unknown); run \"goblin stop\" and start again`)
+	require.Contains(t, answer, `the daemon is build a, the caller is build unknown; run \"goblin stop\" and start again`)
 }
 
 // TestDaemonWithoutID: the UI refuses a daemon that reports no build, as older ones do.
@@ -85,7 +85,7 @@ func TestDaemonWithoutID(t *testing.T) {
 	}()
 	p.Build = "b"
 	_, err = daemon.Dial(context30s(t), p, daemon.KindScreen)
-	require.EqualError(t, err, "the daemon (pid 7) is another build (unknown) than this process (b)")
+	require.EqualError(t, err, "the daemon (pid 7) is build unknown, this program is build b")
 	require.NoError(t, <-answered)
 	require.NoError(t, l.Close())
 }

@@ -37,7 +37,7 @@ type Conn struct {
 	*net.UnixConn
 	// Endpoint is the daemon's, which may have more variables than the dialed one.
 	Endpoint Endpoint
-	// OtherBuild is not nil if the daemon is another build than this process.
+	// OtherBuild is not nil if the daemon and this process are different builds.
 	OtherBuild *BuildError
 
 	pid int
@@ -173,7 +173,7 @@ type BuildError struct {
 }
 
 func (e *BuildError) Error() string {
-	return fmt.Sprintf("the daemon (pid %d) is another build (%s) than this process (%s)", e.PID, buildName(e.Daemon), buildName(e.Own))
+	return fmt.Sprintf("the daemon (pid %d) is build %s, this program is build %s", e.PID, buildName(e.Daemon), buildName(e.Own))
 }
 
 func buildName(build string) string { return cmp.Or(build, "unknown") }

@@ -363,7 +363,7 @@ func (l *Listener) refusal(f hello, h Handlers) string {
 	case f.Version != l.endpoint.Version:
 		return fmt.Sprintf("the daemon has version %q, the caller %q; use the same version", l.endpoint.Version, f.Version)
 	case f.Kind == KindScreen && f.Build != l.endpoint.Build: // newer UIs check this too
-		return fmt.Sprintf("the daemon is another build (%s) than the caller (%s); run \"goblin stop\" and start again", buildName(l.endpoint.Build), buildName(f.Build))
+		return fmt.Sprintf("the daemon is build %s, the caller is build %s; run \"goblin stop\" and start again", buildName(l.endpoint.Build), buildName(f.Build))
 	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
 		return fmt.Sprintf("this daemon does not support %s connections", f.Kind)
 	}

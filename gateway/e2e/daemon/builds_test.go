@@ -58,7 +58,7 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 
 	require.NoError(t, e2e.BuildAs(program, "second"))
 	ui.Line("%s", program)
-	ui.Shows(`first) than this process (`, `second); stop it with "goblin stop" and start again`)
+	ui.Shows(`first, this program is build `, `second; stop it with "goblin stop" and start again`)
 	after := client() // is served
 	require.True(t, after.Prog.Stderr.Holds(e2e.Patience, func() bool {
 		return bytes.Contains(after.Prog.Stderr.Text.Bytes(), []byte(`it serves this client until you run "goblin stop"`))
