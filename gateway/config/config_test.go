@@ -249,7 +249,7 @@ servers:
 		warned = append(warned, w.String())
 	}
 	require.Len(t, warned, 5, "none for the disabled server")
-	require.Equal(t, "goblin.yaml:7: "+secret+` (server "bad" is disabled until then)`, warned[2])
+	require.Equal(t, "goblin.yaml:7: "+secret+` (server "bad" is not started until then)`, warned[2])
 }
 
 func TestClaudeDesktopFileWorksAsItIs(t *testing.T) {
@@ -298,7 +298,7 @@ func TestClaudeDesktopFileWorksAsItIs(t *testing.T) {
 			`:12: "autoApprove" in server "remote" is a key of another client and is ignored`,
 			`:12: "description" in server "remote" is a key of another client and is ignored`,
 			`:12: "timeout" in server "remote" has no unit and is ignored; write it as "30s"`,
-			`:16: "args[0]" in server "vs" has a "${…}" that is neither ${NAME} nor ${NAME:-default}; write "$${" for a literal "${" (server "vs" is disabled until then)`,
+			`:16: "args[0]" in server "vs" has a "${…}" that is neither ${NAME} nor ${NAME:-default}; write "$${" for a literal "${" (server "vs" is not started until then)`,
 		}, warned)
 	}
 }
@@ -582,14 +582,14 @@ func TestFind(t *testing.T) {
 			"a flag that leads nowhere", missing,
 			map[string]string{"GOBLIN_CONFIG": variable},
 			"",
-			missing + ": is named by --config but cannot be read: no such file or directory",
+			missing + ": cannot read the file that --config names: no such file or directory",
 		},
 		{"then the variable", "", map[string]string{"GOBLIN_CONFIG": variable, "XDG_CONFIG_HOME": dir + "/xdg"}, variable, ""},
 		{
 			"a variable that leads nowhere", "",
 			map[string]string{"GOBLIN_CONFIG": missing, "XDG_CONFIG_HOME": dir + "/xdg"},
 			"",
-			missing + ": is named by $GOBLIN_CONFIG but cannot be read: no such file or directory",
+			missing + ": cannot read the file that $GOBLIN_CONFIG names: no such file or directory",
 		},
 		{"then the XDG folder", "", map[string]string{"XDG_CONFIG_HOME": dir + "/xdg", "HOME": dir + "/home"}, xdg, ""},
 		{"not home, if the XDG folder has none", "", map[string]string{"XDG_CONFIG_HOME": dir, "HOME": dir + "/home"}, "", ""},

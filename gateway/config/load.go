@@ -24,7 +24,7 @@ func Find(flag string, getenv func(string) string) (string, error) {
 			continue
 		}
 		if _, err := os.Stat(named.path); err != nil {
-			return "", fileError(named.path, "is named by %s but cannot be read: %v", named.by, reason(err))
+			return "", fileError(named.path, "cannot read the file that %s names: %v", named.by, reason(err))
 		}
 		return named.path, nil
 	}

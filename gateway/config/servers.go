@@ -174,7 +174,7 @@ func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
 			continue
 		}
 		wrong := !r.lenient && slices.Contains(state.mistakes, issue)
-		issue.Text += fmt.Sprintf(" (server %q is disabled until then)", s.Name)
+		issue.Text += fmt.Sprintf(" (server %q is not started until then)", s.Name)
 		r.warns = append(r.warns, issue)
 		if wrong {
 			r.mistakes = append(r.mistakes, issue)
