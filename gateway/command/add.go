@@ -84,7 +84,7 @@ func (n *addFlags) server(cmd *cobra.Command, args []string) (s configedit.Serve
 	}
 	s = configedit.Server{Name: args[0], Keys: map[string]any{}}
 	if !config.ValidName(s.Name) {
-		return s, cli.Usage(cmd, "invalid server name %q: use letters, digits, \".\", \"_\" and \"-\", start with a letter or digit, and not \"goblin\", which is reserved", s.Name)
+		return s, cli.Usage(cmd, "invalid server name %q: use letters, digits, \".\", \"_\" and \"-\", and begin with a letter or digit (\"goblin\" is reserved)", s.Name)
 	}
 	switch {
 	case dash == 1 && len(args) > 1: // a local command
@@ -297,7 +297,7 @@ func (a *App) checkServer(ctx context.Context, cfg *config.Config, o *addResult)
 					o.Login = true
 					return nil
 				case isMissing(s):
-					return cli.Fail(cli.CodeConnect, "%s; nothing was added; to add it anyway, use --no-check", stateText(s))
+					return cli.Fail(cli.CodeConnect, "%s (nothing was added; use --no-check to add it anyway)", stateText(s))
 				}
 			}
 			for i := range items {

@@ -23,7 +23,7 @@ comments. A running daemon stops the servers after their current calls.`,
 
 func (a *App) enable() *cobra.Command {
 	return a.changeCommand("enable", "Enable servers in the config",
-		"Enable servers by removing \"disabled: true\". A running daemon\nserves them at once.",
+		"Enable servers by removing \"disabled: true\". A running daemon serves\nthem at once.",
 		"Enabled %q in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, false) })
 }
 

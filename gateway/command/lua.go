@@ -25,9 +25,9 @@ func (a *App) lua() *cobra.Command {
 		GroupID: cli.GroupAsk,
 		Short:   "Run a Lua script over all servers",
 		Long: `Run a Lua script that can call the tools of all servers, and print its result: a
-string as text, any other value as JSON. print() writes to stderr. The limits are
-set by lua in the config, as for the tool execute_lua. If the script fails, the
-exit code is 1; after a timeout it is 6.
+string as text, any other value as JSON. print() writes to stderr. The key
+"lua" in the config sets the limits, also of the tool execute_lua. If the script
+fails, the exit code is 1; after a timeout it is 6.
 
     local now = clock.time_in{zone = "Europe/Berlin"}
     notes.add_note{title = "Now", text = now.time}

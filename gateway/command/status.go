@@ -47,7 +47,7 @@ func (a *App) statusText(s daemon.Status) string {
 		{startedFrom(&s), "started  %s\n"},
 		{s.Address, "http     %s\n"},
 		{s.Log, "log      %s\n"},
-		{s.Linger, "exits    %s after its last client\n"},
+		{s.Linger, "exits    %s after its last client disconnects\n"},
 		{s.Notice, "notice   %s\n"},
 	} {
 		if row.value != "" {
@@ -66,7 +66,7 @@ func (a *App) statusText(s daemon.Status) string {
 	if len(s.Servers) > 0 {
 		out.WriteString("\n" + serverTable(s.Servers).render(a.Columns))
 	}
-	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
+	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "REVISION", "SINCE"}}
 	screens := table{header: []string{"UI", "SIZE", "SINCE"}}
 	for _, c := range s.Sessions {
 		since := termtext.Age(time.Since(c.Since)) + " ago"
@@ -107,7 +107,7 @@ func startedFrom(s *daemon.Status) string {
 	text := termtext.Clock(s.Started, time.Now())
 	switch {
 	case s.Terminal == "":
-		return text + " without a terminal"
+		return text + " in the background"
 	case s.TerminalGone:
 		return text + " from " + s.Terminal + " (closed)"
 	}

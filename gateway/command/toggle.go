@@ -28,8 +28,8 @@ func (a *App) toggleGroup(list string) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use: list, GroupID: cli.GroupVisibility, Short: "Disable and enable " + list + " for clients",
 		Long: "Disable and enable " + list + ` for all clients, or for those of a profile,
-without a change of the config. Changes apply at once and are permanent. For
-clients, a disabled entry doesn't exist.`,
+without changing the config. Changes apply at once and are permanent. Disabled
+entries are hidden from clients.`,
 		Example: "  goblin " + list + " list",
 	}, a.toggleCommand(list, false), a.toggleCommand(list, true), a.listToggles(list))
 }
@@ -41,17 +41,17 @@ var examples = map[string][2]string{
 
 func (a *App) toggleCommand(list string, on bool) *cobra.Command {
 	var profile string
-	word, verb, end := "off", "Hide", ""
+	word, verb, end := "off", "Disable", ""
 	if on {
-		word, verb, end = "on", "Show", " again, unless the config filters them out"
+		word, verb, end = "on", "Enable", " Entries that the config filters stay hidden."
 	}
 	cmd := a.withJSON("print a JSON object", &cobra.Command{
-		Use: word + " NAME...", Short: map[bool]string{false: "Disable ", true: "Enable "}[on] + list + " for clients",
-		Long: fmt.Sprintf(`%s %s %s clients%s.
+		Use: word + " NAME...", Short: verb + " " + list + " for clients",
+		Long: fmt.Sprintf(`%s %s for clients.%s
 
 NAME is a listed name ("goblin list %[2]s"), SERVER/NAME with the server's
 own name, or a glob for either. The own name alone works if no other server has
-it. With --profile, NAME may also be the name that clients of the profile see.`, verb, list, map[bool]string{false: "from", true: "to"}[on], end),
+it. With --profile, NAME may also be the name that clients of the profile see.`, verb, list, end),
 		Example: fmt.Sprintf("  goblin %s %s %s\n  goblin %[1]s %[2]s %[4]s --profile coding", list, word, examples[list][0], examples[list][1]),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || slices.Contains(args, "") {

@@ -34,8 +34,9 @@ func (a *App) usage() *cobra.Command {
 		Long: `Show how much context tool definitions use, and what calls cost: per server, for
 the largest tools, and per client with the limits it exceeds. Tokens are a
 quarter of the bytes. P50 and P95 are durations, accurate to 20 %. UNUSED counts
-tools not called for 30 days. OTHERS is the size of the other lists, which don't
-count towards a model's context. "removed" sums up unlisted servers and tools.
+tools not called for 30 days. OTHERS is the size of prompts, resources and
+templates, which models don't get. "removed" stands for servers and tools that
+are no longer listed.
 
 Counts survive restarts. Without a running daemon, prints the last recorded ones.`,
 		Example: `  goblin usage

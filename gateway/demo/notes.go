@@ -82,7 +82,7 @@ func (nb *notes) addTools(srv *server) {
 		mcp.Description("Name of the note, the last part of its URI, e.g. welcome"))
 	text := mcp.WithString("text", mcp.Required(), mcp.MaxLength(maxNoteText), mcp.Description("The whole text of the note"))
 	srv.addTool(newTool("add_note", "Add a note", "➕", 0,
-		"Adds a note and answers where to read it. The resource list changes.",
+		"Adds a note and returns its URI. The resource list changes.",
 		mcp.WithString("title", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(120), mcp.Description("The topic in one line")),
 		text,
 		mcp.WithString("format", mcp.Enum("text", "markdown", "json"), mcp.DefaultString("text"), mcp.Description("How the text is written")),

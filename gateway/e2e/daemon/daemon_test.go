@@ -147,7 +147,7 @@ func TestStatusStopAndRestart(t *testing.T) {
 	c.Names("tools")
 	status := w.Succeeds("status")
 	require.Contains(t, status, fmt.Sprint(w.DaemonPID()))
-	require.Contains(t, status, "\nexits    1m after its last client\n")
+	require.Contains(t, status, "\nexits    1m after its last client disconnects\n")
 	require.Contains(t, status, "b")
 	require.Equal(t, "Restarting \"b\".\n", w.Succeeds("restart", "b"))
 	b.WaitStarts(2)
