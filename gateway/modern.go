@@ -43,7 +43,7 @@ func (g *Gateway) addModernMeta(r *request, conn upstream.Conn, c *upstream.Call
 	if info.Era != upstream.Modern {
 		return
 	}
-	if r.modern() && r.outer == nil { // unchanged
+	if r.modern() && r.outer == nil { // the client's own values apply unchanged
 		c.Capabilities, c.LogLevel = g.Servers.ClientCapabilities(r.server, r.Client().Capabilities), r.Modern().LogLevel
 		c.AcceptTask = tasks.AcceptTask(r.Request)
 		return

@@ -56,7 +56,7 @@ func (g *Gateway) unsubscribe(r *request) {
 // listen is recorded when acknowledged, since it may last for days.
 func (g *Gateway) listen(r *request) {
 	filter := rawjson.Get(r.Params(), "notifications")
-	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // never acknowledged; clients use tasks/get
+	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // servers never acknowledge taskIds; clients use tasks/get
 		if err := tasks.CheckTasksAllowed(r.Request); err != nil {
 			r.fail(err)
 			return

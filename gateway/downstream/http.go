@@ -187,7 +187,7 @@ func writeRPCError(w http.ResponseWriter, status int, id []byte, format string, 
 func writeError(w http.ResponseWriter, status int, frame []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(frame) //nolint:errcheck // the client has gone
+	w.Write(frame) //nolint:errcheck // fails only if the client disconnected
 }
 
 // headersNameLegacy reports whether the headers name only revisions with sessions.

@@ -234,7 +234,7 @@ func (w *World) Survivors(holding string, limit time.Duration, each func(pid int
 	}
 }
 
-// Processes lists the processes of this world with the text in their command line, as
+// Processes returns this world's processes whose command line contains the text, each as
 // "PID command line". It ignores zombies.
 func (w *World) Processes(holding string) (found []string) {
 	world, environ := []byte(w.Dir+"/"), make([]byte, 64<<10)

@@ -9,8 +9,8 @@ const MethodToolsCall = "tools/call"
 
 const errorMetaKey = "goblin/error"
 
-// ToolErrorResult returns e, with an object as Data, as a result of tools/call. Agents
-// take a JSON-RPC error for a broken connection and repeat the call; a result reaches
+// ToolErrorResult returns e as a result of tools/call. e.Data must be a JSON object. Agents
+// mistake a JSON-RPC error for a broken connection and repeat the call, but a result reaches
 // their model.
 func ToolErrorResult(e *Error) []byte {
 	result := rawjson.AppendString([]byte(`{"content":[{"type":"text","text":`), e.Message)

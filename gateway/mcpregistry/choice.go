@@ -67,7 +67,7 @@ type plan struct {
 	given   []string // defaults, unless the runtime arguments contain them
 	after   []string // the package, after the runtime arguments
 	dashes  bool     // needs -- in front of the package's arguments
-	passes  bool     // environment variable names are arguments, too
+	passes  bool     // passes environment variables on by arguments with their names
 }
 
 // Valid words of a command line. Other text is not a package, but a mistake or an attempt

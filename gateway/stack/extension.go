@@ -152,8 +152,8 @@ func (i *Stack) Permits(t registry.Target) bool {
 	return t.Local != nil || b == nil || b.PermitsTarget(t)
 }
 
-// Ask sends a request for the client that called the local tool of ctx; see
-// [gateway.Gateway.Ask]. An error answer is an *[jsonrpc.Error].
+// Ask sends a request on behalf of the client whose call of a local tool created ctx. It
+// returns an error answer as *[jsonrpc.Error]. See [gateway.Gateway.Ask].
 func (i *Stack) Ask(ctx context.Context, method string, params []byte) ([]byte, error) {
 	return i.gateway.Ask(ctx, method, params)
 }

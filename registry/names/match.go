@@ -243,8 +243,8 @@ func (m *matcher) pairs(to, from positionSet, vars []variable, first, sep byte, 
 		to.add(b)
 		return
 	}
-	// ends[i] is one plus the number of pairs after one that ends at i, or 0 if none ends
-	// there. begins[i] is the same for a value that begins at i.
+	// ends[i] is 0 if no pair ends at i. Otherwise it is the number of pairs that may still
+	// follow, plus one. begins[i] is the same for values that begin at i.
 	ends, begins := a, b
 	clear(ends)
 	clear(begins)

@@ -161,7 +161,7 @@ func sumOf(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // opened for reading only
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err

@@ -100,7 +100,7 @@ func errorValue(err error) glua.LValue {
 	return glua.LString(err.Error())
 }
 
-// openCoroutine makes the stopper stop coroutines, too.
+// openCoroutine adds the coroutine library. The stopper also stops its coroutines.
 func (r *run) openCoroutine(L *glua.LState) {
 	glua.OpenCoroutine(L)
 	L.Pop(1)
