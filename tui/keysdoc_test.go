@@ -66,7 +66,7 @@ func (a *app) keysDoc() string {
 			}
 		}
 	}
-	b.WriteString("\n## Forms and dialogs\n\nC-c always quits. While you type, characters are text, and only the keys listed here\nrun actions.\n")
+	b.WriteString("\n## Forms and dialogs\n\nC-c closes an open dialog, and otherwise quits. While you type, characters are text, and only\nthe keys listed here run actions.\n")
 	for _, t := range a.dialogKeys() {
 		section("### "+t.title, "Keys | Effect | Action", 3)
 		for i := range t.keys {

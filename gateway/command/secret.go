@@ -28,9 +28,9 @@ func (a *App) secretSet() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
 		Use: "set NAME", Short: "Store a secret",
 		Long: `Store a secret, replacing the old value. On a terminal, asks for the value
-without showing it. Otherwise reads it from stdin, minus one trailing newline. It
-is not an argument because other users can see those. A server gets the new value
-when it starts: goblin restart SERVER.`,
+without showing it. Otherwise reads it from stdin, minus one trailing newline.
+The value is not an argument, because other users can see arguments. A server
+gets the new value when it starts: goblin restart SERVER.`,
 		Example: `  goblin secret set github
   goblin secret set github < token.txt`,
 		Args: oneArg("a name for the secret"), ValidArgsFunction: a.completeSecrets,

@@ -50,7 +50,7 @@ func TestStatusTellsSinceWhenTheDaemonRunsAndFromWhere(t *testing.T) {
 	for want, s := range map[string]daemon.Status{
 		"\nstarted  " + clock + " from /dev/pts/3\n":          {Terminal: "/dev/pts/3"},
 		"\nstarted  " + clock + " from /dev/pts/3 (closed)\n": {Terminal: "/dev/pts/3", TerminalGone: true},
-		"\nstarted  " + clock + " in the background\n":       {},
+		"\nstarted  " + clock + " in the background\n":        {},
 	} {
 		var out bytes.Buffer
 		s.Started = started

@@ -224,7 +224,7 @@ var matrixExceptions = []matrixException{
 	{
 		step: "era", in: func(r matrixRun) bool { return spokenIn(r) != eraOf(r) },
 		answer: `{"text": "modern"}`,
-		why:    "servers of the " + ts2 + " claim in server/discover to only only 2026-07-28. Over HTTP, Goblin relies on it",
+		why:    "the " + ts2 + " names only 2026-07-28 as its revision, and over HTTP Goblin relies on it",
 	},
 }
 
