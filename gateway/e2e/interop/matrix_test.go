@@ -224,7 +224,7 @@ var matrixExceptions = []matrixException{
 	{
 		step: "era", in: func(r matrixRun) bool { return spokenIn(r) != eraOf(r) },
 		answer: `{"text": "modern"}`,
-		why:    "the " + ts2 + " names only 2026-07-28 as its revision, and over HTTP Goblin relies on it",
+		why:    "the " + ts2 + " names only 2026-07-28, and Goblin relies on it over HTTP",
 	},
 }
 
