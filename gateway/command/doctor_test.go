@@ -22,7 +22,7 @@ func TestDoctorTellsWhatIsBrokenAndTheFix(t *testing.T) {
 	lines := strings.Split(got.out, "\n")
 	require.Regexp(t, `^gone     broken    command: "no-such-program" not found in PATH \(`, lines[0])
 	require.Equal(t, "                   fix: install it, or set command to its full path", lines[1])
-	require.Equal(t, "off      disabled  config: disabled in the config", lines[2])
+	require.Equal(t, "off      disabled  config: has \"disabled: true\"", lines[2])
 	require.Regexp(t, `^refused  broken    connect: no connection to 127.0.0.1:1: `, lines[3])
 	require.Equal(t, "goblin   ok        no daemon is running; the first client starts one", lines[5])
 	require.NotContains(t, got.out, "hunter2")

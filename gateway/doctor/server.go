@@ -49,7 +49,7 @@ func Servers(ctx context.Context, o Options) []report.Diagnosis {
 		s := &o.Config.Servers[i]
 		if s.Disabled {
 			reports[i] = newReport(s)
-			reports[i].Add(report.Check{Name: "config", State: report.Disabled, Text: "disabled in the config"})
+			reports[i].Add(report.Check{Name: "config", State: report.Disabled, Text: `has "disabled: true"`})
 			continue
 		}
 		all.Go(func() {
