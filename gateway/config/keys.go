@@ -125,7 +125,7 @@ func serverKeys() []field[Server] {
 			section(filterKeys), func(s *Server) *Filter { return &s.Resources }),
 		key("open_resources", "Forward reads of URIs that the server never listed.",
 			flag(), func(s *Server) *bool { return &s.OpenResources }),
-		key("overrides", "Changes to what clients see of tools, prompts and resources, and arguments that are filled in and hidden. Pins, filters and toggles use the originals.",
+		key("overrides", "Changes to what clients see of tools, prompts and resources, and arguments that are filled in and hidden. Approval, filters and disabled entries use the originals.",
 			optional(section(overrideKeys)), func(s *Server) **definition.Set { return &s.Overrides }),
 		key("max_result", "Maximum text of a tool result. Clients get the start and end of a longer text and can read the rest as a resource, page by page. off: no limit (default).",
 			sizeOrOff(1<<10), func(s *Server) *int64 { return &s.MaxResult }),
