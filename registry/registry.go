@@ -232,7 +232,7 @@ func (r *Registry) SetApprovedList(server string, kind Kind, items [][]byte, adm
 			}
 			return ps.all()
 		}
-		// Rarely, the inputs of names changed meanwhile.
+		// Repeat: another list changed the names meanwhile.
 	}
 }
 

@@ -58,7 +58,7 @@ type table struct {
 type directory struct {
 	byName map[string]int
 	byHead map[string][]int // by prefix of listed tool names
-	byTool map[string]int   // sanitized name: the first in the config
+	byTool map[string]int   // sanitized name: the first such server in the config
 	byFlat map[string][]int // by collapsed name
 	// Bytes of the longest server name and the longest prefix.
 	longest, longestHead int

@@ -36,9 +36,9 @@ var (
 	ErrNoRoom = errors.New("too many calls wait for their client")
 )
 
-// parkedCall is a stateless request whose handler sends requests to the client. They are
-// the answer to the client's request, and the handler waits until the client repeats that
-// with results. If it does not, the request's context ends.
+// parkedCall is a stateless request whose handler sends requests to the client. The client
+// gets them as the answer to its own request. The handler waits until the client repeats
+// that request with the results. If the client does not, the request's context ends.
 type parkedCall struct {
 	calls   *ParkedCalls
 	request *Request // of the handler

@@ -44,7 +44,7 @@ type Request struct {
 	share         *memoryShare // nil for nested requests
 	out           stream
 	onHandled     func() // may be nil
-	turn          *turn  // nil without an order
+	turn          *turn  // nil if the request has no order key
 
 	writeBatch *jsonrpc.WriteBatch
 	finished   atomic.Bool // Finish was called

@@ -328,7 +328,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		case fault != nil:
 			out.send(fault.Frame(m.ID))
 		case m.Method == "initialize" && modern == nil:
-			// Its answer precedes all others, except to ping.
+			// The answer to initialize precedes all other answers except those to ping.
 			burst.Flush()
 			answered := make(chan struct{})
 			s.initializeDone = answered

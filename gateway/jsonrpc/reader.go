@@ -208,8 +208,8 @@ func (r *Reader) storeChunk(first bool) bool {
 	return room
 }
 
-// takeLine returns the line that ends at buf[end] in its own memory. before is its size
-// in part.
+// takeLine returns a copy of the line that ends at buf[end]. before is the size of its
+// beginning, which is in r.part.
 func (r *Reader) takeLine(before, end int) ([]byte, error) {
 	last := r.buf[r.from:end]
 	r.from = end

@@ -191,7 +191,7 @@ func redactError(err error, secret string, params url.Values) error {
 	switch {
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
 	case e.code == "temporarily_unavailable", e.code == "server_error", e.code == "slow_down":
-	default: // some use only a status, some 200 with a code
+	default: // some servers send only an HTTP status, others 200 with an error code
 		e.final = e.code != "" || status >= 400
 	}
 	return e

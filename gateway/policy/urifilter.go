@@ -125,8 +125,8 @@ func anyMatches(globs, texts []string) bool {
 	return false
 }
 
-// anyAllows reports whether a glob matches a reading. derived means that the reading is
-// not the URI itself and may lack dropped parts.
+// anyAllows reports whether a glob matches a reading. derived is false for the URI itself.
+// Derived readings may lack the query, the fragment or parameters.
 func anyAllows(globs []glob, reading string, derived bool) bool {
 	plain := decoded(reading)
 	return slices.ContainsFunc(globs, func(g glob) bool {

@@ -69,8 +69,8 @@ type relay struct {
 	waiting         bool          // for the foreground; guarded by terminalMu once watch runs
 	warn            func()        // calls OnBackground; nil: done
 
-	content   []byte // of the next order; only for the receiver
-	contentOf uint64 // that order's id
+	content   []byte // sent before the order that uses it; only for the receiver
+	contentOf uint64 // id of that order
 
 	parseMu      sync.Mutex // guards the fields below, and the order of keys
 	parser       replyParser

@@ -416,9 +416,9 @@ type hit struct {
 type topHits struct {
 	lists []*source
 	hits  []hit
-	most  int
+	most  int // number of best hits to keep
 	full  bool
-	worst hit // of the best most hits, once full
+	worst hit // the worst of the best hits; set once full
 	last  hit // the last rejected one
 }
 

@@ -27,7 +27,7 @@ type Confirm struct {
 	Always     string // label of a; "" hides that choice
 	ThenAlways func() tea.Cmd
 
-	Refuse func() tea.Cmd // follows n; may be nil
+	Refuse func() tea.Cmd // runs after n, the refusal; may be nil
 }
 
 func (c *Confirm) Heading() string { return c.Title }

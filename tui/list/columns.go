@@ -173,7 +173,7 @@ func (e *columnWidths) needs(found []int32, total int) []widthCounts {
 
 func (n widthCounts) most() int { return max(len(n)-1, 0) }
 
-// at returns the number of rows cut at less than w cells.
+// at returns the number of rows whose text needs more than w cells.
 func (n widthCounts) at(w int) int32 {
 	if w >= len(n) {
 		return 0

@@ -189,7 +189,7 @@ func (t *Table[R]) cut(lk *theme.Theme, text string, w int, middle bool) string 
 	return lk.Cut(t.cutToMatch(lk, text, w), w)
 }
 
-// maxSearched is the number of bytes searched for a match to show.
+// maxSearched limits the search for the match to show to the beginning of a text, in bytes.
 const maxSearched = 4096
 
 // cutToMatch cuts the beginning of a text so that its first match is visible in w cells.

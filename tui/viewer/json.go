@@ -92,8 +92,8 @@ type printer struct {
 	i        int
 	fold     int
 	foldRoot bool // the outermost value is folded
-	start    int  // of the output, in the arena
-	from     int  // of the open line, in the arena
+	start    int  // start of the output in the arena
+	from     int  // start of the open line in the arena
 	ink      ink
 	full     bool
 	node     uint64 // of the current value

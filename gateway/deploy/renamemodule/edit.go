@@ -83,7 +83,7 @@ func (t *tree) nestedModule(text, module string) string {
 	})
 }
 
-// readme adds the line that clones the repository. The other lines are places.
+// readme adds the line that clones the repository to README.md.
 func (t *tree) readme(p project) error {
 	text, _ := t.text("README.md")
 	// "go install" with a version needs no clone.
