@@ -174,7 +174,7 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	a.SetTheme()
 	if a.Theme.Variant != name {
 		a.themeName = a.Theme.Variant
-		return a.Complain("colours are disabled (NO_COLOR or TERM=dumb)")
+		return a.Complain("colors are disabled (NO_COLOR or TERM=dumb)")
 	}
 	a.Say("Theme: %s", name)
 	return a.Details[a.Open].Build(true, false)

@@ -115,7 +115,7 @@ func TestPaletteChoosesThemes(t *testing.T) {
 	require.Contains(t, r.screen(), "unknown theme purple; choose auto, dark, light, none")
 	require.Equal(t, "light", r.app.Theme.Variant)
 	r = newExampleUI(t, 120, 40, plainEnv).runCommand("theme dark")
-	require.Contains(t, r.screen(), "colours are disabled")
+	require.Contains(t, r.screen(), "colors are disabled")
 }
 
 func TestPaletteActsOnServers(t *testing.T) {

@@ -274,7 +274,7 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	if r.ID == a.Backend.Session() {
 		return a.Complain("this is your own UI; quit it with q")
 	}
-	text := []string{"Ends its session. It can reconnect."}
+	text := []string{"Closes its session. It can reconnect."}
 	if r.inFlight > 0 {
 		text = append(text, termtext.Count(r.inFlight, "request")+" in flight will fail.")
 	}

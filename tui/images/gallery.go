@@ -34,7 +34,7 @@ type Renderer struct {
 	slots   [slots]*entry
 	pixels  int
 	uses    uint64
-	colour  byte   // low byte of kitty's ids
+	color   byte   // low byte of kitty's ids
 	stale   []byte // slots of images that the terminal must free
 }
 
@@ -66,7 +66,7 @@ func (g *Renderer) Set(p Protocol, f TerminalReply, tmux bool, seed int) (change
 	g.w = w
 	g.h = h
 	g.tmux = tmux
-	g.colour = byte(1 + (seed&0x7fffffff)%255)
+	g.color = byte(1 + (seed&0x7fffffff)%255)
 	return true
 }
 
@@ -98,7 +98,7 @@ func (g *Renderer) Row(m *Image, row, from, to int) string {
 	}
 	e := g.entryFor(m)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\x1b[38;5;%dm", g.colour)
+	fmt.Fprintf(&b, "\x1b[38;5;%dm", g.color)
 	slot := kitty.Diacritic(int(e.slot))
 	for col := from; col < to; col++ {
 		b.WriteRune(kitty.Placeholder)

@@ -68,9 +68,9 @@ func (g *Renderer) freeStale(b *bytes.Buffer) {
 }
 
 // id returns kitty's image id: the third diacritic of a cell is its most significant
-// byte, the colour its least.
+// byte, the color its least.
 func (g *Renderer) id(slot byte) string {
-	return "i=" + strconv.Itoa(int(slot)<<24|int(g.colour))
+	return "i=" + strconv.Itoa(int(slot)<<24|int(g.color))
 }
 
 // quiet suppresses kitty's replies, which would arrive as input.

@@ -18,7 +18,7 @@ func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 	if e.pal == nil {
 		e.pal = dither(e.decoded())
 	}
-	// The 1 keeps pixels without a colour unchanged.
+	// The 1 keeps pixels without a color unchanged.
 	b.WriteString("\x1bP0;1;0q\"1;1;" + strconv.Itoa(r.Dx()) + ";" + strconv.Itoa(r.Dy()))
 	var used [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -41,6 +41,7 @@ func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 
 func percent(v uint8) string { return strconv.Itoa((int(v)*100 + 127) / 255) }
 
+// band writes up to six lines of pixels, color by color.
 func (e *entry) band(b *bytes.Buffer, r image.Rectangle) {
 	var in [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {
