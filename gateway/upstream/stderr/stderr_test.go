@@ -38,7 +38,7 @@ func TestTheErrorIsFoundInWhatProgramsWrite(t *testing.T) {
 		},
 		"npm, the network": {
 			text: "npm error code ENOTFOUND\nnpm error syscall getaddrinfo\nnpm error network request to https://registry.npmjs.org/x failed, reason: getaddrinfo ENOTFOUND registry.npmjs.org\nnpm error A complete log of this run can be found in: x",
-			gist: "npm error network request to https://registry.npmjs.org/x failed, reason: getaddrinfo ENOTFOUND registry.npmjs.org", fix: "see that this machine is online",
+			gist: "npm error network request to https://registry.npmjs.org/x failed, reason: getaddrinfo ENOTFOUND registry.npmjs.org", fix: "check that this machine is online",
 		},
 		"npx, no program": {
 			text: "npm error could not determine executable to run\nnpm error A complete log of this run can be found in: x",
@@ -60,7 +60,7 @@ func TestTheErrorIsFoundInWhatProgramsWrite(t *testing.T) {
 			text: "Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'x'\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"x.py\", line 2\nConfigError: settings.toml is missing",
 			gist: "ConfigError: settings.toml is missing",
 		},
-		"python, a module": {text: "/usr/bin/python3: No module named my_server", gist: "/usr/bin/python3: No module named my_server", fix: "install what it does not find"},
+		"python, a module": {text: "/usr/bin/python3: No module named my_server", gist: "/usr/bin/python3: No module named my_server", fix: "install what is missing"},
 		"pydantic": {
 			text: "pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings\nmy_api_key\n  Field required [type=missing, input_value={}, input_type=dict]\n    For further information visit https://errors.pydantic.dev/2.11/v/missing",
 			gist: "Field required [type=missing, input_value={}, input_type=dict]", mentioned: "MY_API_KEY",
