@@ -366,18 +366,18 @@ func TestWarnings(t *testing.T) {
 		{"names that fit", "servers:\n  " + strings.Repeat("n", 30) + ": {command: x}", ""},
 		{
 			"a prefix of a prefix", "servers:\n  my_db: {command: x}\n  my: {command: x}",
-			`goblin.yaml:3: tools of server "my" whose listed names begin with "my_db_" get a tail, because server "my_db" has that prefix`,
+			`goblin.yaml:3: tools of server "my" whose listed names begin with "my_db_" get a suffix, because server "my_db" has that prefix`,
 		},
 		{
 			"one prefix", "servers:\n  a.b: {command: x}\n  a_b: {command: x}",
-			`goblin.yaml:2: tools of server "a.b" whose listed names begin with "a_b_" get a tail, because server "a_b" has that prefix`,
+			`goblin.yaml:2: tools of server "a.b" whose listed names begin with "a_b_" get a suffix, because server "a_b" has that prefix`,
 		},
 		{"names that only begin alike", "servers:\n  my: {command: x}\n  mydb: {command: x}\n  my-db: {command: x}", ""},
 		{
 			"a chain of prefixes", "servers:\n  a: {command: x}\n  a_b: {command: x}\n  a_b_c: {command: x}\n  a_d: {command: x}",
-			`goblin.yaml:2: tools of server "a" whose listed names begin with "a_b_" get a tail, because server "a_b" has that prefix
-goblin.yaml:2: tools of server "a" whose listed names begin with "a_d_" get a tail, because server "a_d" has that prefix
-goblin.yaml:3: tools of server "a_b" whose listed names begin with "a_b_c_" get a tail, because server "a_b_c" has that prefix`,
+			`goblin.yaml:2: tools of server "a" whose listed names begin with "a_b_" get a suffix, because server "a_b" has that prefix
+goblin.yaml:2: tools of server "a" whose listed names begin with "a_d_" get a suffix, because server "a_d" has that prefix
+goblin.yaml:3: tools of server "a_b" whose listed names begin with "a_b_c_" get a suffix, because server "a_b_c" has that prefix`,
 		},
 		{
 			"arguments in the command", "servers:\n  a:\n    command: npx -y foo",

@@ -319,7 +319,7 @@ func (r *reader) warnNames(servers []Server) {
 		}
 		if len(open) > 0 {
 			short := open[len(open)-1]
-			r.warn(r.servers[short].key, "tools of server %q whose listed names begin with %q get a tail, because server %q has that prefix",
+			r.warn(r.servers[short].key, "tools of server %q whose listed names begin with %q get a suffix, because server %q has that prefix",
 				servers[short].Name, prefixes[i], servers[i].Name)
 		}
 		open = append(open, i)
