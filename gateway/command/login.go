@@ -52,8 +52,8 @@ func (a *App) logout() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
 		Use:     "logout SERVER",
 		GroupID: cli.GroupDiagnose,
-		Short:   "Log out from a remote server",
-		Long: `Log out from a remote server: revoke the tokens and delete them. A running
+		Short:   "Log out of a remote server",
+		Long: `Log out of a remote server: revoke the tokens and delete them. A running
 daemon stops using them at once.`,
 		Example:           `  goblin logout linear`,
 		Args:              oneArg("a server"),
@@ -65,13 +65,13 @@ daemon stops using them at once.`,
 			}
 			switch err = oauth.Logout(cmd.Context(), folder, o); {
 			case err == nil:
-				a.Warn("logged out from %q", o.Server)
+				a.Warn("logged out of %q", o.Server)
 			case errors.Is(err, oauth.ErrNotLoggedIn):
 				a.Warn("not logged in to %q", o.Server)
 			case errors.Is(err, oauth.ErrNotRevoked):
 				a.Warn("%v", err)
 			default:
-				return fmt.Errorf("log out from %q: %w", o.Server, err)
+				return fmt.Errorf("log out of %q: %w", o.Server, err)
 			}
 			return a.printResult(map[string]any{"serverId": o.Server}, "")
 		},

@@ -10,11 +10,11 @@ const queryBackground = "\x1b]11;?\x1b\\"
 
 // isDark reports whether a color is dark. Terminals send rgb:R/G/B or rgba:R/G/B/A with 1
 // to 4 hexadecimal digits each, or #RRGGBB.
-func isDark(colour string) (dark, ok bool) {
+func isDark(color string) (dark, ok bool) {
 	var fields []string
-	if spec, is := strings.CutPrefix(colour, "#"); is && len(spec) == 6 {
+	if spec, is := strings.CutPrefix(color, "#"); is && len(spec) == 6 {
 		fields = []string{spec[:2], spec[2:4], spec[4:]}
-	} else if kind, spec, is := strings.Cut(colour, ":"); is && (kind == "rgb" || kind == "rgba") {
+	} else if kind, spec, is := strings.Cut(color, ":"); is && (kind == "rgb" || kind == "rgba") {
 		fields = strings.Split(spec, "/")
 	}
 	if len(fields) != 3 && len(fields) != 4 {
