@@ -86,8 +86,8 @@ func (s *ResultStore) cut(result []byte, edits []rawjson.Edit, b ResultLimit) []
 	return rawjson.Splice(result, rawjson.ReplaceEdit(result, content, short))
 }
 
-// textSize returns the bytes of all text blocks, or 0 if the tool asked for results of this
-// size or the content is below the limit.
+// textSize returns the bytes of all text blocks. It returns 0 if the content is below the
+// limit, or below the limit that the tool requested.
 func textSize(content []byte, b ResultLimit) (size int) {
 	if len(content) <= b.Limit {
 		return 0

@@ -185,7 +185,7 @@ func unreadableRoots(step, method string) matrixException {
 			return r.client.sdk == goes && r.client.revision >= e2e.ModernRevision && r.server.sdk == ts2 && spokenIn(r) == "modern"
 		},
 		answer: fmt.Sprintf(`{"error": {"code": 0, "message": "calling \"%s\": unexpected end of JSON input"}}`, method),
-		why:    "the " + goes + " cannot parse a roots request of The " + ts2 + " no params. It fails without Goblin, too",
+		why:    "the " + goes + " cannot parse roots requests without params of The " + ts2 + ". It fails without Goblin, too",
 		direct: true,
 	}
 }
