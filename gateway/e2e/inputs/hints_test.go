@@ -102,8 +102,8 @@ func TestTheDoctorNamesTheCauseInTracesOfOtherLanguages(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, cause, fix string }{
 		"a panic of Rust":      {"thread 'main' panicked at src/main.rs:5:10:\nno config at /etc/x\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace", "output: no config at /etc/x", "run it yourself"},
-		"a gem of Ruby":        {"<internal:rubygems/core_ext/kernel_require.rb>:136:in 'Kernel#require': cannot load such file -- mcp (LoadError)\n\tfrom server.rb:1:in '<main>'", "cannot load such file -- mcp", "install what it does not find"},
-		"a module of Perl":     {"Can't locate MCP/Server.pm in @INC (you may need to install it) at x.pl line 1.\nBEGIN failed--compilation aborted at x.pl line 1.", "output: Can't locate MCP/Server.pm", "install what it does not find"},
+		"a gem of Ruby":        {"<internal:rubygems/core_ext/kernel_require.rb>:136:in 'Kernel#require': cannot load such file -- mcp (LoadError)\n\tfrom server.rb:1:in '<main>'", "cannot load such file -- mcp", "install what is missing"},
+		"a module of Perl":     {"Can't locate MCP/Server.pm in @INC (you may need to install it) at x.pl line 1.\nBEGIN failed--compilation aborted at x.pl line 1.", "output: Can't locate MCP/Server.pm", "install what is missing"},
 		"an old Java":          {"Error: LinkageError occurred while loading main class Main\n\tjava.lang.UnsupportedClassVersionError: Main has been compiled by a more recent version of the Java Runtime\n\tat x.y(Z.java:1)", "UnsupportedClassVersionError", "install the version of Java that it requires"},
 		"a fatal error of PHP": {"PHP Fatal error:  Uncaught Exception: no licence in /x.php:3\nStack trace:\n#0 {main}\n  thrown in /x.php on line 3", "Uncaught Exception: no licence", "run it yourself"},
 	} {
