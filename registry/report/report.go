@@ -116,8 +116,8 @@ type Tool struct {
 type Client struct {
 	Name         string       `json:"name"`
 	Connected    bool         `json:"connected"`
-	Tools        int          `json:"tools"` // that the client gets
-	NonToolLists NonToolLists `json:"others,omitzero"`             // that the client gets
+	Tools        int          `json:"tools"`           // that the client gets
+	NonToolLists NonToolLists `json:"others,omitzero"` // that the client gets
 	Instructions int          `json:"instructionsBytes,omitempty"`
 	Definitions
 	Figures

@@ -93,10 +93,9 @@ func matrixMark(runs []matrixRun, failed map[string]bool, revision, kind, step s
 const matrixIntro = `<!-- Written by TestInteropMatrixOfRevisionsAndBackends; see CONTRIBUTING.md. -->
 # Clients and servers of different revisions
 
-The tables show what a client of clients revision gets through Goblin from a server
-of another. Both ends use the
-official SDKs. "yes" means: the one as without
-Goblin, if the two programs understand each other. *Legacy* servers speak
+Results of clients and servers of different revisions through Goblin, with the
+official SDKs on both ends. "yes" means the expected result: the one that programs
+get without Goblin if they understand each other. *Legacy* servers speak the
 revisions up to 2025-11-25, *modern* ones only 2026-07-28, *dual* ones both.
 A number in brackets refers to a note below the tables.
 

@@ -27,7 +27,7 @@ import (
 // SDKs. testdata/matrix holds a client and a server for each SDK. Every client does all
 // steps in one session. MATRIX.md contains the results.
 
-var update = flag.Bool("update", false, "write MATRIX.md again")
+var update = flag.Bool("update", false, "write MATRIX.md")
 
 // peer is a client or a server of the matrix.
 type peer struct {
@@ -175,9 +175,8 @@ func elicitationUnknown(sdk, era string) func(matrixRun) bool {
 	}
 }
 
-// unreadableRoots is the roots requests of TypeScript servers that Go
-// SDK
-// cannot read, clients a their common revision.
+// unreadableRoots is the exception for roots requests from TypeScript SDK servers to Go
+// SDK clients in their common revision.
 func unreadableRoots(step, method string) matrixException {
 	return matrixException{
 		step: step,
@@ -185,38 +184,38 @@ func unreadableRoots(step, method string) matrixException {
 			return r.client.sdk == goes && r.client.revision >= e2e.ModernRevision && r.server.sdk == ts2 && spokenIn(r) == "modern"
 		},
 		answer: fmt.Sprintf(`{"error": {"code": 0, "message": "calling \"%s\": unexpected end of JSON input"}}`, method),
-		why:    "the " + goes + " cannot parse roots requests without params of The " + ts2 + ". It fails without Goblin, too",
+		why:    "the " + goes + " cannot parse a roots request without params. The " + ts2 + " sends one, also without Goblin",
 		direct: true,
 	}
 }
 
-const noElicitation = "this exists since has no elicitation, which was added asked. "
+const noElicitation = "this client's revision has no elicitation, which was added in 2025-06-18. "
 
 var matrixExceptions = []matrixException{
 	{
 		step: "elicitation", in: elicitationUnknown(ts1, "legacy"),
 		answer: `{"text": "MCP error -32602: the client that made the call did not declare elicitation (an error)", "asked": null}`,
-		why:    noElicitation + "The server gets error -32602, and its " + ts1 + " returns as it a result",
+		why:    noElicitation + "The server gets error -32602, which its " + ts1 + " returns as a result",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(ts2, "legacy"),
 		answer: `{"text": "Fulfilling input required by 'tools/call' failed: the client that made the call did not declare elicitation (an error)", "asked": null}`,
-		why:    noElicitation + "The server gets error -32602, and its " + ts2 + " returns as it a result",
+		why:    noElicitation + "The server gets error -32602, which its " + ts2 + " returns as a result",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(goes, "legacy"),
 		answer: `{"text": "calling \"elicitation/create\": the client that made the call did not declare elicitation (an error)", "asked": null}`,
-		why:    noElicitation + "The server gets error -32602, and its " + goes + " returns as it a result",
+		why:    noElicitation + "The server gets error -32602, which its " + goes + " returns as a result",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(ts2, "modern"),
 		answer: `{"error": {"code": -32603, "message": "server \"m\" needs capabilities that the client did not declare: elicitation (Cannot request input 'question' (elicitation/create): the request's client capabilities do not declare the required capability)"}}`,
-		why:    noElicitation + "The server (" + ts2 + ") refuses the call with -32021, a code that the client does not know",
+		why:    noElicitation + "The server, with its " + ts2 + ", refuses the call with -32021, which the client does not know",
 	},
 	{
 		step: "elicitation", in: elicitationUnknown(goes, "modern"),
 		answer: `{"error": {"code": -32603, "message": "server \"m\" needs elicitation for this call (elicitation/create): the client that made the call did not declare elicitation"}}`,
-		why:    noElicitation + "The server (" + goes + ") sends the request nevertheless, and Goblin answers the call with an error",
+		why:    noElicitation + "The server, with its " + goes + ", sends the request nevertheless, and Goblin fails the call",
 	},
 	unreadableRoots("roots", "tools/call"),
 	unreadableRoots("several questions", "tools/call"),
@@ -224,7 +223,7 @@ var matrixExceptions = []matrixException{
 	{
 		step: "era", in: func(r matrixRun) bool { return spokenIn(r) != eraOf(r) },
 		answer: `{"text": "modern"}`,
-		why:    "the " + ts2 + " names only 2026-07-28, and Goblin relies on it over HTTP",
+		why:    "servers of the " + ts2 + " declare only 2026-07-28 (server/discover), and Goblin believes that over HTTP",
 	},
 }
 
