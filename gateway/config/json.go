@@ -14,8 +14,8 @@ import (
 
 var jsonLine = pattern(`(?s)^line (\d+), column (\d+): (.*)$`)
 
-// EndComment returns a copy of a JSON text that ends a comment on the last line, as
-// hujson requires.
+// EndComment returns a copy of a JSON text. If its last line is a comment, the copy has a line
+// break after it, as hujson requires.
 func EndComment(text []byte) []byte {
 	last := text[bytes.LastIndexByte(text, '\n')+1:]
 	text = bytes.Clone(text)

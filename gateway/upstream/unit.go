@@ -158,8 +158,8 @@ func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *l
 	return nil, u, u.opening, nil
 }
 
-// sharedConnLocked returns the server's own connection. If it is nil, wait and err are those
-// of unitConn.
+// sharedConnLocked returns the server's own connection. If it is nil, wait and err are as
+// in unitConn.
 func (s *Server) sharedConnLocked() (conn *link, wait <-chan struct{}, err error) {
 	switch {
 	case s.liveConnLocked() != nil:
