@@ -32,7 +32,7 @@ func TestInteropInitAndInstallMakeOneListOfAllClientsServers(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	require.Contains(t, w.Succeeds("init"), "has 3 servers more", "two of them are the same")
+	require.Contains(t, w.Succeeds("init"), "Added 3 servers", "two of them are the same")
 	w.Succeeds("install", "cursor", "codex", "goose", "--replace")
 	for name := range files {
 		text, err := os.ReadFile(filepath.Join(w.Dir, name))
