@@ -147,7 +147,7 @@ $XDG_CONFIG_HOME or ~/.config, in this order. Without one, the demo servers run.
 Exit codes: 0 ok, 1 failure, 2 usage, 3 config, 4 cannot connect, 6 timeout,
 7 not found.`
 
-//go:generate go test -run ^TestCommandReferenceIsCurrent$ . -update
+//go:generate go test ./gateway/e2e -run ^TestCommandReferenceIsCurrent$ -update
 
 func newRoot(p *serve.Process) *cobra.Command {
 	var (

@@ -92,15 +92,15 @@ func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 		case !mine:
 			u.runs[k] = t.runs[k].narrow(k, c, nil)
 		case k == Tool || k == Prompt:
-			anew := s.buildOptions(&u, k)
-			anew.admit = func(all []Definition) []bool {
+			rebuilt := s.buildOptions(&u, k)
+			rebuilt.admit = func(all []Definition) []bool {
 				yes := make([]bool, len(all))
 				for i := range all {
 					yes[i] = c.Has(t.name, k, all[i].Name)
 				}
 				return yes
 			}
-			u.runs[k], _ = build(anew, t.runs[k].definitions())
+			u.runs[k], _ = build(rebuilt, t.runs[k].definitions())
 		default:
 			u.runs[k] = t.runs[k].narrow(k, c, u.rule.overridesOf(k))
 		}

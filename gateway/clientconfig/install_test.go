@@ -295,7 +295,7 @@ func TestServersThatGoblinServesAreTakenOutAndComeBack(t *testing.T) {
 
 func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 	t.Parallel()
-	for client, file := range map[string]struct{ path, before, anew, after string }{
+	for client, file := range map[string]struct{ path, before, edited, after string }{
 		"cursor": {
 			".cursor/mcp.json", `{"mcpServers": {"a": {"command": "x", "args": ["1"]}}}`,
 			`{"mcpServers":{"b":{"command":"y"},"goblin":{"command":"/opt/goblin","args":["stdio"]}}}`,
@@ -322,7 +322,7 @@ func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 				name = "a b"
 			}
 			ch := installed(t, c, m, state, name)
-			require.NoError(t, os.WriteFile(ch.File, []byte(file.anew), 0o600))
+			require.NoError(t, os.WriteFile(ch.File, []byte(file.edited), 0o600))
 			undone, err := c.Uninstall(m, state)
 			require.NoError(t, err)
 			require.Equal(t, file.after, string(undone.After))

@@ -1,6 +1,9 @@
 package e2e_test
 
 import (
+	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +20,9 @@ import (
 var hiddenCommands = []string{"daemon", "demo-server", "end-children"}
 
 // commandLine is a line of help that names a command.
-var commandLine = regexp.MustCompile(`^  ([a-z-]+) {2,}\S`)
+var commandLine = regexp.MustCompile(`^  ([a-z-]+) {2,}(\S.*)`)
+
+var update = flag.Bool("update", false, "write the command reference")
 
 // commands returns the path of each command without subcommands, such as "tools off". It
 // also returns each command's help by its path.
@@ -53,6 +58,32 @@ func commands(t *testing.T, w *e2e.World) (leaves []string, help map[string]stri
 	require.Contains(t, leaves, "completion zsh")
 	require.Greater(t, len(leaves), 40)
 	return leaves, help
+}
+
+// The command reference contains the help of all commands that are not hidden.
+func TestCommandReferenceIsCurrent(t *testing.T) {
+	t.Parallel()
+	_, help := commands(t, e2e.NewWorld(t))
+	index := "| [`goblin`](#goblin) | Serve many MCP servers as one |\n"
+	texts := ""
+	for _, path := range slices.Sorted(maps.Keys(help)) {
+		words := strings.Fields("goblin " + path)
+		parent, name := strings.Join(words[1:max(1, len(words)-1)], " "), words[len(words)-1]
+		for line := range strings.Lines(help[parent]) {
+			if m := commandLine.FindStringSubmatch(line); m != nil && path != "" && m[1] == name {
+				index += fmt.Sprintf("| [`goblin %s`](#%s) | %s |\n", path, strings.Join(words, "-"), m[2])
+			}
+		}
+		if !slices.Contains(hiddenCommands, path) {
+			texts += fmt.Sprintf("\n## %s\n\n```text\n%s\n```\n", strings.Join(words, " "), strings.TrimSpace(help[path]))
+		}
+	}
+	current := "# Commands\n\nThis is the help of all commands. `go generate .` writes this file.\n\n| command | what it does |\n|---|---|\n" + index + texts
+	file := filepath.Join(root, "gateway/command/README.md")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(current), 0o644))
+	}
+	require.True(t, current == read(t, file), "%s is not current: run go generate .", file)
 }
 
 func TestHelpOfEveryCommandHasAnExample(t *testing.T) {

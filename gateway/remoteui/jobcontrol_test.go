@@ -96,7 +96,7 @@ func TestStoppedScreenComesBack(t *testing.T) {
 		<-j.daemon.Resized()
 		j.key("k\x03")
 		j.keys("k\x03")
-		j.write("painted anew")
+		j.write("painted again")
 	}
 	require.NoError(t, j.daemon.Exit("told to"))
 	j.expect("\x1b[?1049l")

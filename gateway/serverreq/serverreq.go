@@ -129,7 +129,7 @@ func ParseRequest(server *upstream.Server, conn upstream.Conn, method string, pa
 }
 
 // AnswerTimeout is the maximum time that a client may take to answer a server's request.
-// It gives users time, but frees the memory of clients that vanished.
+// Users get enough time, and requests to clients that vanished are released.
 const AnswerTimeout = time.Hour
 
 // Route sends a request to the client whose call caused it, never to another. If no

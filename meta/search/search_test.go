@@ -245,12 +245,12 @@ func TestChangesAreAsIfReadAnew(t *testing.T) {
 			_, err := x.Search(context.Background(), search.Query{Text: "words", Limit: 1}) // reads the change
 			require.NoError(rt, err)
 		}
-		anew := search.New(reg)
+		fresh := search.New(reg)
 		for _, text := range []string{"invoice", "words", "report of the warehouse", "rep", "invioce"} {
 			q := search.Query{Text: text, Limit: 50}
 			found, err := x.Search(context.Background(), q)
 			require.NoError(rt, err)
-			want, err := anew.Search(context.Background(), q)
+			want, err := fresh.Search(context.Background(), q)
 			require.NoError(rt, err)
 			require.Equal(rt, want.Total, found.Total, text)
 			require.Equal(rt, describeHits(want.Hits), describeHits(found.Hits), text)

@@ -1,11 +1,11 @@
 // Package termquery keeps Bubble Tea from querying the terminal before main begins.
 //
-// Bubble Tea asks for the background colour in an init function, and waits up to 5 s for a
+// Bubble Tea asks for the background color in an init function, and waits up to 5 s for a
 // reply. Commands without a UI must neither write that query nor wait. It is not sent if TERM
 // is "dumb", so this package sets TERM until main calls [Restore]. The UI sends its own query.
 //
-// Go sorts packages by import path and always initialises the first one whose imports are
-// initialised. This package imports only syscall, so it is ready before "os", "time" and
+// Go sorts packages by import path and always initializes the first one whose imports are
+// initialized. This package imports only syscall, so it is ready before "os", "time" and
 // "unicode", which Bubble Tea waits for. That fails only for module paths that sort after
 // "unicode", such as zzz.example. Package renamemodule refuses these.
 package termquery
