@@ -291,6 +291,9 @@ func (g *Gateway) awaitReconnect(r *request, err error) bool {
 // relayReply relays a server's reply. name is the target's original name. It returns
 // false if input is required.
 func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Reply) bool {
+	if r.serverAnswer = reply.Result; reply.Error != nil {
+		r.serverAnswer = reply.Error
+	}
 	w := &r.rewriter
 	w.Registry, w.Namer, w.Server, w.Shape = g.reg, r, server, reply.Shape
 	if r.Method() == "resources/read" {
@@ -449,7 +452,9 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 	if b == nil {
 		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
 	}
+	start := time.Now()
 	conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern())
+	r.startWait += waited(start)
 	if r.target.Name != "" && !b.PermitsTarget(r.target) { // config or list may be newer
 		return nil, nil, view.ForbiddenError(r.target, r.name)
 	}
@@ -462,7 +467,10 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.Notifier.RaiseLogLevel(r.Context(), r.Request, conn)
 	}
-	if release, err = inflight.Acquire(r.Context(), b.Server, r.Request); err != nil {
+	start = time.Now()
+	release, err = inflight.Acquire(r.Context(), b.Server, r.Request)
+	r.queueWait += waited(start)
+	if err != nil {
 		return nil, nil, err
 	}
 	if kind, pinned := r.needsApproval(); pinned && g.Servers.VerifiesLists() {
@@ -473,6 +481,16 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 		return nil, nil, err
 	}
 	return conn, release, nil
+}
+
+// minWait is the shortest wait that is recorded.
+const minWait = time.Millisecond
+
+func waited(since time.Time) time.Duration {
+	if d := time.Since(since); d >= minWait {
+		return d
+	}
+	return 0
 }
 
 // needsApproval is true for tools and skills.

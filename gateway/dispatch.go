@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
@@ -19,19 +20,22 @@ import (
 // request is a client's request with data for metrics and journal.
 type request struct {
 	*downstream.Request
-	gateway     *Gateway
-	server      string          // the asked one, or ""
-	name        string          // as sent by the client
-	target      registry.Target // zero for tasks
-	serverEdits []rawjson.Edit  // of params
-	member      string          // of params, see resolveParam
-	resolve     view.Resolver   // see resolveParam
-	answer      []byte          // as sent by the server
-	edits       []rawjson.Edit  // for the client
-	parts       [][]byte        // the answer as parts
-	buffer      *jsonrpc.Buffer // held until it is recorded; may be nil
-	code        int             // error code, 0 for a result
-	failed      bool            // the server did not answer
+	gateway      *Gateway
+	server       string          // the asked one, or ""
+	name         string          // as sent by the client
+	target       registry.Target // zero for tasks
+	serverEdits  []rawjson.Edit  // of params
+	member       string          // of params, see resolveParam
+	resolve      view.Resolver   // see resolveParam
+	answer       []byte          // as sent by the server, with repairs
+	serverAnswer []byte          // as sent by the server; nil if it did not answer
+	startWait    time.Duration   // for the server's start
+	queueWait    time.Duration   // for a slot of its limit
+	edits        []rawjson.Edit  // for the client
+	parts        [][]byte        // the answer as parts
+	buffer       *jsonrpc.Buffer // held until it is recorded; may be nil
+	code         int             // error code, 0 for a result
+	failed       bool            // the server did not answer
 	// outer is the local tool's call that made the request, or nil.
 	outer        *localCall
 	era          upstream.Era // of the connection

@@ -77,6 +77,7 @@ func New(o Options) *Gateway {
 	})
 	g.projects.OnJoin = g.Servers.JoinProject
 	g.Views = view.New(o.Registry, g.Servers, o.Config)
+	g.journal.Profile = g.Views.Profile
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = serverreq.NewLogins(g.Servers, g.ask)
 	g.relays = NewRelays(RelayOptions{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
@@ -120,6 +121,9 @@ func (g *Gateway) Run(ctx context.Context) {
 	g.tasks.Wait()
 	g.work.Wait()
 }
+
+// AddSink adds a sink of all requests and notifications until remove is called.
+func (g *Gateway) AddSink(s telemetry.Sink) (remove func()) { return g.journal.AddSink(s) }
 
 // Apply applies an edited config; see [servers.Manager.Apply]. Subscriptions at removed
 // servers, and denied ones, are inactive until a later config permits them.

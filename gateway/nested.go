@@ -49,7 +49,7 @@ func (o *localCall) Progress(done, total float64, message string) {
 	}
 	params = append(params, '}')
 	r.Notify("progress:"+string(token), "notifications/progress", params)
-	o.gateway.journal.RecordNotification(registry.ToClient, r.Session(), registry.Local, "notifications/progress", r.name, params)
+	o.gateway.journal.RecordCausedNotification(r.Request, registry.Local, "notifications/progress", r.name, params)
 }
 
 // UserWait implements [registry.Request].

@@ -61,7 +61,7 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 				params := inflight.RewriteNotification(g.reg, g.Views.For(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
 					inflight.DelayAfterAnswers(causes, mark)
-					g.journal.RecordNotification(registry.ToClient, at.Session(), s.Name(), method, "", params)
+					g.journal.RecordCausedNotification(at, s.Name(), method, "", params)
 					return
 				}
 			}
@@ -83,9 +83,13 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 // client, others to the client that caused them.
 func (g serverHandler) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
+	var cause *downstream.Request
+	if causes, certain := g.calls.Candidates(conn, c); certain {
+		cause = inflight.Newest(causes).ClientRequest
+	}
 	session, result, err := g.question(ctx, s, conn, c, method, params)
 	result = rawjson.Result(method).Clean(nil, result)
-	g.journal.RecordServerRequest(session, s.Name(), method, params, result, err, start)
+	g.journal.RecordServerRequest(cause, session, s.Name(), method, params, result, err, start)
 	return result, err
 }
 

@@ -16,9 +16,30 @@ func (g *Gateway) record(r *request, label string) {
 	}
 	r.call.RecordLatency(g.journal.RecordRequest(r.Request, label, r.server, r.name, telemetry.Answer{
 		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, UserAsked: r.call.PromptedUser(), UserWait: r.call.PromptTime(), Tool: tool, Call: &r.call,
+		StartWait: r.startWait, QueueWait: r.queueWait, Original: r.target.Name, Sent: r.sentParams(), Own: r.ownAnswer(), Answered: r.serverAnswer != nil,
 	}))
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
+}
+
+// sentParams returns the params as sent to the server, or nil if only the name differs
+// from the client's.
+func (r *request) sentParams() []byte {
+	filled := r.target.Entry != nil && r.target.Entry.Override != nil && len(r.serverEdits) > 0
+	params, sent := r.Params(), r.SentParams()
+	same := len(params) == len(sent) && (len(params) == 0 || &params[0] == &sent[0])
+	if r.server == "" || same && !filled {
+		return nil
+	}
+	return rawjson.Splice(params, r.serverEdits...)
+}
+
+// ownAnswer returns the server's answer if answer is another one.
+func (r *request) ownAnswer() []byte {
+	if len(r.serverAnswer) == 0 || len(r.answer) > 0 && &r.answer[0] == &r.serverAnswer[0] {
+		return nil
+	}
+	return r.serverAnswer
 }
 
 // OnParked implements [downstream.Parker].

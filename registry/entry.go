@@ -115,6 +115,14 @@ func (e *Entry) JSONLen() int {
 	return len(e.json) - len(rawjson.Get(e.json, nameMember(e.Kind))) + len(rawjson.AppendString(room[:0], e.Listed))
 }
 
+// Own returns the definition as the server sent it.
+func (e *Entry) Own() []byte {
+	if e.Original != nil {
+		return e.Original
+	}
+	return rawjson.SetMember(e.json, nameMember(e.Kind), rawjson.Quote(e.Name))
+}
+
 func (e *Entry) looksLike(o *Entry) bool {
 	return e.Listed == o.Listed && e.respelled == o.respelled && bytes.Equal(e.json, o.json) ||
 		(e.respelled || o.respelled) && bytes.Equal(e.JSON(), o.JSON())

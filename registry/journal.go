@@ -120,20 +120,30 @@ const (
 // TrafficRecord is a request with its answer, or one or more equal notifications. Callers
 // must redact secrets first.
 type TrafficRecord struct {
-	Seq       uint64 // set by Append
-	Time      time.Time
+	Seq  uint64 // set by Append
+	Time time.Time
+	// Number identifies a request in this process. It is assigned when the request
+	// arrives; 0 is unknown.
+	Number uint64
+	// Parent is the Number of the request that caused this one, or 0: the call of a
+	// script's request, of a server's request, or of a notification.
+	Parent    uint64
 	Session   string // "" for no session, or for several (see Receivers)
 	Client    string
-	Receivers int // sessions that a notification was sent to
+	Profile   string // of the client; only set for recordings
+	Receivers int    // sessions that a notification was sent to
 	Direction Direction
 	Server    string
 	Method    string
 	Name      string // tool, prompt or URI, as the client spelled it
+	Original  string // the server's own name or URI; "" if equal to Name or unknown
 	Duration  time.Duration
 	// UserAsked reports whether the server sent a request to the client meanwhile. A user
 	// probably answered it, so Duration does not count for [ServerState.Latency].
 	UserAsked bool
 	UserWait  time.Duration // waiting time for the user; part of Duration
+	StartWait time.Duration // waiting time for the server's start; part of Duration
+	QueueWait time.Duration // waiting time for a slot of the server's limit; part of Duration
 	Size      int64         // bytes of the answer
 	Status    string        // "success", "failure" or one of the constants above
 	Code      int           // of a JSON-RPC error
@@ -162,14 +172,17 @@ type InFlight struct {
 // thousands, and the garbage collector follows each pointer.
 type trafficEntry struct {
 	*recordOrigin
-	name                string
+	name, original      string
 	seq                 uint64
+	number, parent      uint64
 	at                  int64 // nanoseconds since 1970, or 0
 	duration            time.Duration
 	size                int64
 	reqSize, respSize   int
 	code                int
 	userWait            time.Duration
+	startWait           time.Duration
+	queueWait           time.Duration
 	receivers           int32
 	count               int32 // equal notifications in the record
 	direction           Direction
@@ -188,6 +201,7 @@ func (s *trafficEntry) withoutBodies() TrafficRecord {
 		Seq: s.seq, Session: s.session, Client: s.client, Receivers: int(s.receivers), Direction: s.direction,
 		Server: s.server, Method: s.method, Name: s.name, Duration: s.duration, UserAsked: s.userAsked, Size: s.size,
 		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize, UserWait: s.userWait,
+		Number: s.number, Parent: s.parent, Profile: s.profile, Original: s.original, StartWait: s.startWait, QueueWait: s.queueWait,
 	}
 	if s.at != 0 {
 		rec.Time = time.Unix(0, s.at)
@@ -198,7 +212,7 @@ func (s *trafficEntry) withoutBodies() TrafficRecord {
 	return rec
 }
 
-type recordOrigin struct{ session, client, server, method, status string }
+type recordOrigin struct{ session, client, profile, server, method, status string }
 
 type originTable struct {
 	last *recordOrigin // most records repeat the previous origin
@@ -247,7 +261,8 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	how := rec.Wire[:min(len(rec.Wire), MaxWire)]
 	from := recordOrigin{
 		session: cutString(rec.Session, maxField), client: cutString(rec.Client, maxField),
-		server: cutString(rec.Server, maxField), method: cutString(rec.Method, maxField),
+		profile: cutString(rec.Profile, maxField),
+		server:  cutString(rec.Server, maxField), method: cutString(rec.Method, maxField),
 		status: cutString(rec.Status, maxField),
 	}
 	next := trafficEntry{
@@ -255,6 +270,8 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		reqSize: max(rec.RequestSize, len(rec.Request)), respSize: max(rec.ResponseSize, len(rec.Response)),
 		receivers: int32(rec.Receivers), direction: rec.Direction, userAsked: rec.UserAsked,
 		req: int32(len(req)), resp: int32(len(resp)), wireSize: int32(len(how)),
+		number: rec.Number, parent: rec.Parent, original: cutString(rec.Original, maxField),
+		startWait: rec.StartWait, queueWait: rec.QueueWait,
 	}
 	if !rec.Time.IsZero() {
 		next.at = rec.Time.UnixNano()

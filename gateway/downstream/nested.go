@@ -20,6 +20,7 @@ var nestedID = []byte("0")
 func (x *Request) Nested(ctx context.Context, method string, params []byte) *Nested {
 	n := &Nested{out: nestedStream{outer: x}}
 	in := &n.Request
+	in.number = requestNumbers.Add(1)
 	in.startTime = time.Now()
 	in.session = x.session
 	in.id = nestedID

@@ -31,6 +31,7 @@ type stream interface {
 // Request is a client's request until its answer. Frames sent through it precede the
 // answer.
 type Request struct {
+	number        uint64
 	session       *Session
 	id            []byte
 	key           string
@@ -65,6 +66,13 @@ type Request struct {
 	predecessors []jsonrpc.QueuePosition // the answer must follow these frames
 	concluded    bool                    // no more queries
 }
+
+// requestNumbers is the last assigned [Request.Number].
+var requestNumbers atomic.Uint64
+
+// Number identifies the request among all of this process. Unlike an id of a client, it
+// is never used again.
+func (x *Request) Number() uint64 { return x.number }
 
 // turn is a request's position among those with the same order key.
 type turn struct {
@@ -130,7 +138,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memo
 	if s.runningHandlers >= s.opt.Limits.InFlight {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many requests in flight in this session (limit %d)", s.opt.Limits.InFlight)
 	}
-	x := &Request{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, startTime: time.Now(), seq: s.seq + 1, out: out, share: of, onHandled: after}
+	x := &Request{number: requestNumbers.Add(1), session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, startTime: time.Now(), seq: s.seq + 1, out: out, share: of, onHandled: after}
 	if !of.addLocked(x) {
 		s.opt.Logger.Warn("request refused: memory limit for all clients and servers reached", "session", s.id, "bytes", len(m.Params))
 		return nil, noMemoryError("request")

@@ -34,7 +34,8 @@ func (w *Pending) All() []registry.InFlight {
 				continue
 			}
 			all = append(all, registry.InFlight{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
-				Time: x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
+				Number: x.Number(),
+				Time:   x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
 				Wire: telemetry.DescribeTransport(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
 				Request: j.Mask.Head(x.SentParams(), maxParams), RequestSize: len(x.SentParams()),
 			}})

@@ -22,7 +22,6 @@ import (
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/wire"
-	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -81,7 +80,7 @@ func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string,
 			return
 		}
 		x.Relay(server, "progress:"+string(theirs), "notifications/progress", params, rawjson.ReplaceEdit(params, own, theirs))
-		j.RecordNotification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
+		j.RecordCausedNotification(x, server, "notifications/progress", name, params)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
-	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -264,7 +263,7 @@ func (n *Notifier) sendMessage(server string, causes []*inflight.Request, level 
 		}
 		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // false if it was answered
 			inflight.DelayAfterAnswers(causes, mark)
-			n.o.Journal.RecordNotification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
+			n.o.Journal.RecordCausedNotification(at, server, "notifications/message", "", params)
 			return
 		}
 	}

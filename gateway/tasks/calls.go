@@ -124,7 +124,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 				return
 			}
 			x.Relay(server, "progress:"+string(theirs), "notifications/progress", inflight.DropTaskID(params))
-			t.o.Journal.RecordNotification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
+			t.o.Journal.RecordCausedNotification(x, server, "notifications/progress", name, params)
 		})
 		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.ReplaceEdit(f.Call.Params, theirs, rawjson.Quote(own.token)))
 		f.Call.Token = wire.KeepToken

@@ -6,9 +6,11 @@
 package telemetry
 
 import (
+	"bytes"
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/config"
@@ -27,6 +29,11 @@ type Journal struct {
 	Metrics  *Metrics
 	Mask     *config.Mask
 	Meter    *Meter // nil: no usage
+	// Profile returns the profile of a session for the sink, or ""; nil: none.
+	Profile func(*downstream.Session) string
+
+	sinksMu sync.Mutex
+	sinks   atomic.Pointer[[]*Sink]
 }
 
 // Answer is the reply to a client's request.
@@ -39,7 +46,13 @@ type Answer struct {
 	Failed    bool            // the server did not answer
 	UserAsked bool            // during the request
 	UserWait  time.Duration   // for the user
+	StartWait time.Duration   // for the server's start
+	QueueWait time.Duration   // for a slot of the server's limit
 	Tool      string          // original name, or ""
+	Original  string          // the server's own name or URI, or ""
+	Sent      []byte          // params as sent to the server, if they differ in more than the name
+	Own       []byte          // the server's answer before repairs; nil: Body, if Answered
+	Answered  bool            // the server answered; otherwise Goblin made Body
 	Call      Call            // to the server
 }
 
@@ -110,7 +123,8 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 	room := wireBuffers.Get().(*[]byte)
 	defer wireBuffers.Put(room)
 	*room = describeWire((*room)[:0], x, a.Call, a.Code)
-	j.Registry.Traffic().Append(registry.TrafficRecord{
+	rec := registry.TrafficRecord{
+		Number:       x.Number(),
 		Wire:         j.Mask.Head(*room, registry.MaxWire),
 		Time:         start,
 		Session:      x.Session().ID(),
@@ -119,7 +133,10 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		Server:       server,
 		Method:       x.Method(),
 		Name:         j.Mask.String(name),
+		Original:     j.original(name, a.Original),
 		Duration:     took,
+		StartWait:    a.StartWait,
+		QueueWait:    a.QueueWait,
 		Size:         int64(size),
 		Status:       status,
 		Code:         code,
@@ -129,15 +146,51 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		Response:     j.Mask.Head(body, maxBody),
 		RequestSize:  len(x.SentParams()),
 		ResponseSize: size,
-	})
+	}
+	if outer := x.Outer(); outer != x {
+		rec.Parent = outer.Number()
+	}
+	if j.Profile != nil && j.sinks.Load() != nil {
+		rec.Profile = j.Profile(x.Session())
+	}
+	j.append(&rec, func() Bodies { return a.bodies(x, body) })
 	return took
 }
 
-// RecordServerRequest records a request from a server. s may be nil.
-func (j *Journal) RecordServerRequest(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
+// bodies returns the complete bodies of a request. body is its recorded answer, which may
+// be cut.
+func (a *Answer) bodies(x *downstream.Request, body []byte) Bodies {
+	all := Bodies{Request: x.SentParams(), Response: body, Sent: a.Sent, Answered: a.Answered}
+	switch {
+	case a.Parts != nil:
+		all.Response = bytes.Join(a.Parts, nil)
+	case len(a.Body) > maxBody && len(a.Edits) > 0:
+		all.Response = rawjson.Splice(a.Body, a.Edits...)
+	}
+	switch {
+	case !a.Answered:
+	case a.Own != nil:
+		all.Answer = a.Own
+	case len(a.Edits) > 0:
+		all.Answer = a.Body
+	}
+	return all
+}
+
+// original returns the masked original name if it differs from the name.
+func (j *Journal) original(name, original string) string {
+	if original == name {
+		return ""
+	}
+	return j.Mask.String(original)
+}
+
+// RecordServerRequest records a request from a server. s may be nil, as may cause, the
+// request that it belongs to.
+func (j *Journal) RecordServerRequest(cause *downstream.Request, s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
 	rec := registry.TrafficRecord{
 		Time: start, Direction: registry.ToClient, Server: server, Method: method,
-		Duration: time.Since(start), Status: StatusLabel(err == nil),
+		Duration: time.Since(start), Status: StatusLabel(err == nil), Parent: number(cause),
 	}
 	if s != nil {
 		rec.Session, rec.Client = s.ID(), s.Name()
@@ -151,17 +204,35 @@ func (j *Journal) RecordServerRequest(s *downstream.Session, server, method stri
 	rec.Request, rec.RequestSize = j.Mask.Head(params, maxBody), len(params)
 	rec.Response, rec.ResponseSize = j.Mask.Head(result, maxBody), len(result)
 	rec.Size = int64(len(result))
-	j.Registry.Traffic().Append(rec)
+	j.append(&rec, func() Bodies { return Bodies{Request: params, Response: result} })
 }
 
 // RecordNotification records a notification. s is nil if it reached no client.
 func (j *Journal) RecordNotification(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
+	j.recordNotification(way, 0, s, server, method, name, params)
+}
+
+// RecordCausedNotification records a notification to the client of the request that
+// caused it.
+func (j *Journal) RecordCausedNotification(cause *downstream.Request, server, method, name string, params []byte) {
+	j.recordNotification(registry.ToClient, number(cause), cause.Session(), server, method, name, params)
+}
+
+func (j *Journal) recordNotification(way registry.Direction, parent uint64, s *downstream.Session, server, method, name string, params []byte) {
 	rec := j.notification(way, server, method, params)
-	rec.Name = j.Mask.String(name)
+	rec.Name, rec.Parent = j.Mask.String(name), parent
 	if s != nil {
 		rec.Session, rec.Client = s.ID(), s.Name()
 	}
-	j.Registry.Traffic().Append(rec)
+	j.append(&rec, func() Bodies { return Bodies{Request: params} })
+}
+
+// number returns the number of the client's own request, or 0.
+func number(cause *downstream.Request) uint64 {
+	if cause == nil {
+		return 0
+	}
+	return cause.Number()
 }
 
 func (j *Journal) notification(way registry.Direction, server, method string, params []byte) registry.TrafficRecord {
@@ -189,12 +260,12 @@ func (j *Journal) RecordBroadcast(server, method, name string, params []byte, to
 	rec := j.notification(registry.ToClient, server, method, params)
 	if len(to) > maxRecipientRecords {
 		rec.Name, rec.Receivers = j.Mask.String(name), len(to)
-		j.Registry.Traffic().Append(rec)
+		j.append(&rec, func() Bodies { return Bodies{Request: params} })
 		return
 	}
 	for _, r := range to {
 		rec.Session, rec.Client, rec.Name = r.Session.ID(), r.Session.Name(), j.Mask.String(r.Name)
-		j.Registry.Traffic().Append(rec)
+		j.append(&rec, func() Bodies { return Bodies{Request: params} })
 	}
 }
 
