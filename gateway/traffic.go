@@ -14,10 +14,15 @@ func (g *Gateway) record(r *request, label string) {
 	if label == "tools/call" {
 		tool = r.target.Name
 	}
-	r.call.RecordLatency(g.journal.RecordRequest(r.Request, label, r.server, r.name, telemetry.Answer{
-		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, UserAsked: r.call.PromptedUser(), UserWait: r.call.PromptTime(), Tool: tool, Call: &r.call,
-		StartWait: r.startWait, QueueWait: r.queueWait, Original: r.target.Name, Sent: r.sentParams(), Own: r.ownAnswer(), Answered: r.serverAnswer != nil,
-	}))
+	a := telemetry.Answer{
+		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed,
+		UserAsked: r.call.PromptedUser(), UserWait: r.call.PromptTime(), StartWait: r.startWait, QueueWait: r.queueWait,
+		Tool: tool, Original: r.target.Name, Answered: r.serverAnswer != nil, Call: &r.call,
+	}
+	if g.journal.HasSinks() {
+		a.Sent, a.Own = r.sentParams(), r.ownAnswer()
+	}
+	r.call.RecordLatency(g.journal.RecordRequest(r.Request, label, r.server, r.name, a))
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
 }

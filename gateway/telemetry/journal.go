@@ -150,7 +150,7 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 	if outer := x.Outer(); outer != x {
 		rec.Parent = outer.Number()
 	}
-	if j.Profile != nil && j.sinks.Load() != nil {
+	if j.Profile != nil && j.HasSinks() {
 		rec.Profile = j.Profile(x.Session())
 	}
 	j.append(&rec, func() Bodies { return a.bodies(x, body) })

@@ -41,6 +41,9 @@ func (j *Journal) AddSink(s Sink) (remove func()) {
 	}
 }
 
+// HasSinks reports whether records need Sent and Own of [Answer].
+func (j *Journal) HasSinks() bool { return j.sinks.Load() != nil }
+
 func (j *Journal) changeSinks(change func([]*Sink) []*Sink) {
 	j.sinksMu.Lock()
 	defer j.sinksMu.Unlock()
