@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"io"
 	"maps"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 const minSecret = 6
 
 const masked = "[hidden]"
+
+// hashLen is in bytes, of the hash in a placeholder.
+const hashLen = 4
 
 // Mask replaces the secrets of configs in texts. A secret is:
 //
@@ -33,9 +37,13 @@ const masked = "[hidden]"
 // a JSON text. It ignores secrets shorter than six bytes. A Mask never forgets a secret,
 // since texts from before a config change may still arrive.
 //
+// A secret becomes "[hidden]", or "[hidden:0a1b2c3d]" after SetKey: the same hash for the
+// same secret in any spelling.
+//
 // The nil Mask hides nothing. All methods are safe for concurrent use.
 type Mask struct {
 	mu      sync.Mutex // held while the next matcher is built
+	key     []byte     // guarded by mu
 	matcher atomic.Pointer[matcher]
 }
 
@@ -51,7 +59,7 @@ func (m *Mask) Add(cfg *Config) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.matcher.Load()
-	forms := map[string]bool{}
+	forms := map[string]string{}
 	if known != nil {
 		maps.Copy(forms, known.patterns)
 	}
@@ -62,7 +70,20 @@ func (m *Mask) Add(cfg *Config) {
 		}
 	}
 	if len(forms) > before {
-		m.matcher.Store(newMatcher(forms))
+		m.matcher.Store(newMatcher(forms, m.key))
+	}
+}
+
+// SetKey adds hashes with this key to the placeholders. nil removes them.
+func (m *Mask) SetKey(key []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if bytes.Equal(m.key, key) {
+		return
+	}
+	m.key = bytes.Clone(key)
+	if known := m.matcher.Load(); known != nil {
+		m.matcher.Store(newMatcher(known.patterns, m.key))
 	}
 }
 
@@ -123,7 +144,7 @@ func (m *Mask) Head(text []byte, n int) []byte {
 	from := 0
 	for ; start >= 0 && start < len(head); start, end = find(secrets, searched, end) {
 		out = append(out, head[from:start]...)
-		out = append(out, masked...)
+		out = append(out, secrets.placeholder(searched[start:end])...)
 		from = min(end, len(head))
 	}
 	return append(out, head[from:]...)

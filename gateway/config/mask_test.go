@@ -288,3 +288,21 @@ func TestErrorsOfDamagedJSONShowNoValue(t *testing.T) {
 		}
 	}
 }
+
+func TestPlaceholdersWithAKeyDistinguishSecrets(t *testing.T) {
+	t.Parallel()
+	m, other := config.NewMask(secretive()), new(config.Mask)
+	m.SetKey([]byte("one"))
+	other.SetKey([]byte("one")) // also without secrets
+	other.Add(secretive())
+	token := m.String("gateway-token")
+	require.Regexp(t, `^\[hidden:[0-9a-f]{8}\]$`, token)
+	require.Equal(t, token, other.String("gateway-token"))
+	require.NotEqual(t, token, m.String("plain-secret"))
+	require.Equal(t, "a "+token+" b", string(m.Head([]byte("a gateway-token b"), 100)))
+	require.Equal(t, m.String(`env "secret"`), m.String(`env \"secret\"`), "the spelling does not matter")
+	m.SetKey([]byte("two"))
+	require.NotEqual(t, token, m.String("gateway-token"))
+	m.SetKey(nil)
+	require.Equal(t, masked, m.String("gateway-token"))
+}

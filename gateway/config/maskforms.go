@@ -32,12 +32,18 @@ var escapings = sync.OnceValue(func() (all []escaping) {
 	return all
 })
 
-func addForms(forms map[string]bool, secret string) {
-	forms[secret] = true
+// addForms adds the spellings of a secret. One that is a secret itself keeps its own.
+func addForms(forms map[string]string, secret string) {
+	add := func(form string) {
+		if forms[form] == "" {
+			forms[form] = secret
+		}
+	}
+	forms[secret] = secret
 	quoted := strconv.Quote(secret)
-	forms[quoted[1:len(quoted)-1]] = true
-	forms[url.QueryEscape(secret)] = true
-	forms[url.PathEscape(secret)] = true
+	add(quoted[1 : len(quoted)-1])
+	add(url.QueryEscape(secret))
+	add(url.PathEscape(secret))
 	plain := 0
 	for plain < len(secret) && unescaped(secret[plain]) {
 		plain++
@@ -56,9 +62,9 @@ func addForms(forms map[string]bool, secret string) {
 		differ[e.escape(secret)] = e
 	}
 	for once := range differ {
-		forms[once] = true
+		add(once)
 		for _, e := range differ {
-			forms[e.escape(once)] = true
+			add(e.escape(once))
 		}
 	}
 }

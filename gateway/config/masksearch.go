@@ -2,6 +2,9 @@ package config
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 )
 
@@ -19,16 +22,26 @@ const maxWindow = 128
 // strings.Replacer copies each text and takes 2 to 10 times as long for texts without a
 // pattern. It also leaves the rest of a pattern that overlaps another one.
 type matcher struct {
-	patterns   map[string]bool
+	patterns   map[string]string   // to their secrets
+	key        []byte              // of hashes in placeholders, or nil
+	hashes     map[string]string   // placeholders of secrets, if there is a key
 	width      int                 // of the window, in bytes
 	longest    int                 // length of the longest pattern, in bytes
 	distance   [1 << 16]uint8      // by the last two bytes in the window
 	candidates map[uint16][]string // by the last two bytes of their first width bytes, the longest first
 }
 
-// newMatcher returns a matcher of patterns of two bytes or more.
-func newMatcher(patterns map[string]bool) *matcher {
-	m := &matcher{patterns: patterns, width: maxWindow, candidates: make(map[uint16][]string)}
+// newMatcher returns a matcher of patterns of two bytes or more. It keeps both arguments.
+func newMatcher(patterns map[string]string, key []byte) *matcher {
+	m := &matcher{patterns: patterns, key: key, width: maxWindow, candidates: make(map[uint16][]string)}
+	if key != nil {
+		m.hashes = make(map[string]string)
+		for _, secret := range patterns {
+			if m.hashes[secret] == "" {
+				m.hashes[secret] = hashPlaceholder(key, secret)
+			}
+		}
+	}
 	for p := range patterns {
 		m.width, m.longest = min(m.width, len(p)), max(m.longest, len(p))
 	}
@@ -49,6 +62,23 @@ func newMatcher(patterns map[string]bool) *matcher {
 		})
 	}
 	return m
+}
+
+// placeholder returns the replacement of a match, which may be several patterns.
+func (m *matcher) placeholder(match []byte) string {
+	switch secret, ok := m.patterns[string(match)]; {
+	case m.key == nil:
+		return masked
+	case ok:
+		return m.hashes[secret]
+	}
+	return hashPlaceholder(m.key, string(match))
+}
+
+func hashPlaceholder(key []byte, secret string) string {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(secret))
+	return masked[:len(masked)-1] + ":" + hex.EncodeToString(h.Sum(nil)[:hashLen]) + "]"
 }
 
 func twoBytes(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
