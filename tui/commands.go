@@ -12,6 +12,7 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
+	"goblin/registry/query"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -124,12 +125,12 @@ func (a *app) logCommands() []command {
 func (a *app) filterBy(name string) func(string) tea.Cmd {
 	return func(value string) tea.Cmd {
 		r := a.Panes[a.Open].Rows()
-		f, ok := list.FindTextField(r.FilterFields(), name)
+		f, ok := query.FindTextField(r.FilterFields(), name)
 		if !ok {
 			return nil
 		}
 		typed, _ := r.FilterQuery()
-		return a.SetFilter(list.SetField(typed, f, []string{value}))
+		return a.SetFilter(query.SetField(typed, f, []string{value}))
 	}
 }
 
@@ -148,7 +149,7 @@ func (a *app) serverNames() []string {
 // mimeTypes returns the MIME types of the first rows only; key m counts all of them.
 func (a *app) mimeTypes() []string {
 	r := a.Panes[a.Open].Rows()
-	f, ok := list.FindTextField(r.FilterFields(), "mime")
+	f, ok := query.FindTextField(r.FilterFields(), "mime")
 	if !ok {
 		return nil
 	}
@@ -183,7 +184,7 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 // entrySearch is the search index of "open", from the catalog when the palette opened.
 type entrySearch struct {
 	rows  [registry.Kinds][]*registry.Entry
-	index [registry.Kinds]*list.Index
+	index [registry.Kinds]*query.Index
 }
 
 const maxFoundEntries = 50
@@ -194,7 +195,7 @@ func newEntrySearch(s *registry.Snapshot) *entrySearch {
 	for k := range registry.Kind(registry.Kinds) {
 		rows := slices.AppendSeq(make([]*registry.Entry, 0, s.Count(k)), s.All(k))
 		p.rows[k] = rows
-		p.index[k] = list.NewIndex(len(rows), func(i int) string { return rows[i].Listed + "\x00" + rows[i].Label })
+		p.index[k] = query.NewIndex(len(rows), func(i int) string { return rows[i].Listed + "\x00" + rows[i].Label })
 	}
 	return p
 }
@@ -204,10 +205,10 @@ func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []
 	for w := range strings.FieldsSeq(text) {
 		words = append(words, `~"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
 	}
-	query := list.Parse(strings.Join(words, " "), nil)
+	q := query.Parse(strings.Join(words, " "), nil)
 	var found []*registry.Entry
 	for k := range p.index {
-		rows, err := query.Match(ctx, p.index[k], now)
+		rows, err := q.Match(ctx, p.index[k], now)
 		if err != nil {
 			return nil
 		}

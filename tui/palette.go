@@ -11,6 +11,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/query"
 	"goblin/registry/suggest"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -426,7 +427,7 @@ func (d *palette) enter() tea.Cmd {
 		d.note = uicontext.SanitizeLine(c.why)
 		return nil
 	}
-	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !list.SpellsName(arg, c.entry.Listed) && !list.SpellsName(arg, c.entry.Label) {
+	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !query.SpellsName(arg, c.entry.Listed) && !query.SpellsName(arg, c.entry.Label) {
 		d.note = "no entry named " + uicontext.SanitizeLine(arg) + "; press " + d.app.KeyOf("palette.run") + " again for " + c.name
 		return nil
 	}

@@ -1,10 +1,10 @@
 // Package recording defines and reads recordings of traffic.
 //
-// A recording is a file of JSON objects, one [Line] per line. It begins with a header,
-// followed by the handshake and the complete lists of each server and by the connected
-// clients, so that each file can be read on its own. Finished files are compressed (gzip,
-// suffix ".jsonl.gz"); the current one ends in ".jsonl". Bodies over [MaxInline] are in
-// files beside it, named by the SHA-256 of their content.
+// A recording is a file of JSON objects, one [Line] per line. It begins with a header. The
+// handshake and the complete lists of each server follow, then the connected clients. So
+// each file can be read on its own. Finished files are compressed (gzip, suffix
+// ".jsonl.gz"); the current one ends in ".jsonl". Bodies over [MaxInline] are in files
+// beside it, named by the SHA-256 of their content.
 //
 // All content is untrusted. Readers must ignore unknown types and members: later versions
 // may add some without changing [Version].

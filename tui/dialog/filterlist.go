@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry/query"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
@@ -53,7 +54,7 @@ type FilterListOptions struct {
 // NewFilterList returns a dialog for a field of o.Rows.
 func NewFilterList(o FilterListOptions, field, title string) *FilterList {
 	d := &FilterList{app: o, title: title, Input: textfield.New(o.Theme), cancel: func() {}}
-	d.field, d.hasField = list.FindTextField(o.Rows.FilterFields(), field)
+	d.field, d.hasField = query.FindTextField(o.Rows.FilterFields(), field)
 	return d
 }
 
@@ -70,7 +71,7 @@ func (d *FilterList) Begin() tea.Cmd {
 	typed, _ := r.FilterQuery()
 	f := d.field
 	// Only rows that pass the other parts of the filter count.
-	matches := r.Matcher(list.Set(typed, f.Name, nil))
+	matches := r.Matcher(query.Set(typed, f.Name, nil))
 	find := func() ([]value, error) {
 		all, err := CountValues(ctx, f, heads, heads+n)
 		if err == nil {
@@ -144,9 +145,9 @@ func CountValues(ctx context.Context, f list.Field, from, to int) ([]value, erro
 // filteredValues returns the values that a filter requires of a field, under any of its
 // names.
 func filteredValues(typed string, f list.Field) []string {
-	values := list.Values(typed, f.Name)
+	values := query.Values(typed, f.Name)
 	for _, alias := range f.Aliases {
-		values = append(values, list.Values(typed, alias)...)
+		values = append(values, query.Values(typed, alias)...)
 	}
 	return values
 }
@@ -157,10 +158,10 @@ func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) 
 		return
 	}
 	own := list.Field{Name: f.Name, Kind: list.Text, Text: func(i int) string { return all[i].Text }}
-	query := list.Parse(list.Set("", f.Name, values), []list.Field{own})
-	index := list.NewIndex(len(all), func(int) string { return "" })
-	found, _ := query.Match(ctx, index, time.Time{}) // discarded on cancellation
-	if query.IsEmpty() {
+	q := query.Parse(query.Set("", f.Name, values), []list.Field{own})
+	index := query.NewIndex(len(all), func(int) string { return "" })
+	found, _ := q.Match(ctx, index, time.Time{}) // discarded on cancellation
+	if q.IsEmpty() {
 		return
 	}
 	for _, i := range found {
@@ -194,7 +195,7 @@ func (d *FilterList) apply() tea.Cmd {
 			values = append(values, d.filterTerm(v.Text))
 		}
 	}
-	return d.app.SetFilter(list.SetField(d.typed(), d.field, values))
+	return d.app.SetFilter(query.SetField(d.typed(), d.field, values))
 }
 
 func (d *FilterList) typed() string {

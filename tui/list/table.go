@@ -14,8 +14,20 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry/query"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
+)
+
+// Field is a column that terms of a filter can name.
+type Field = query.Field
+
+// The kinds of a [Field].
+const (
+	Text   = query.Text
+	YesNo  = query.YesNo
+	Age    = query.Age
+	Number = query.Number
 )
 
 // MaxSyncRows is the maximum number of rows that a filter handles inside Update, which is
@@ -39,9 +51,9 @@ type Table[R any] struct {
 
 	Rows          []R
 	heads         int
-	index         *Index
+	index         *query.Index
 	Matches       []int32 // in the order shown
-	query         *Query
+	query         *query.Query
 	FilterText    string
 	Order         int
 	Reversed      bool
@@ -78,17 +90,17 @@ func New[R any](ctx context.Context, now func() time.Time, key, text func(R) str
 	if len(t.Orders) == 0 {
 		t.Orders = []Order[R]{{Name: "listed"}}
 	}
-	t.index, t.ranks = NewIndex(0, nil), &ranks{}
-	t.query = Parse("", t.Fields(nil))
+	t.index, t.ranks = query.NewIndex(0, nil), &ranks{}
+	t.query = query.Parse("", t.Fields(nil))
 	return t
 }
 
 type state[R any] struct {
 	rows          []R
-	index         *Index
+	index         *query.Index
 	extent        columnWidths
 	ranks         *ranks
-	query         *Query
+	query         *query.Query
 	found         []int32
 	needs         []widthCounts
 	took          time.Duration
@@ -121,8 +133,8 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 			s.heads++
 		}
 		s.extent = measure(columns, s.rows)
-		s.index = NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
-		s.query = Parse(typed, fields(s.rows))
+		s.index = query.NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
+		s.query = query.Parse(typed, fields(s.rows))
 		s.search(t.ctx, sorting, now)
 		return s
 	}
@@ -162,7 +174,7 @@ func (t *Table[R]) Filter(typed string) tea.Cmd {
 // Rerun runs the query again after it or its fields' data changed. Only the last of
 // several searches counts.
 func (t *Table[R]) Rerun() tea.Cmd {
-	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: Parse(t.FilterText, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
+	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: query.Parse(t.FilterText, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
 	sorting, now := t.sorting(), t.now
 	t.cancel()
 	t.gen++
@@ -483,7 +495,7 @@ func (t *Table[R]) Position() int {
 }
 
 // FilterQuery returns the filter as typed and as parsed.
-func (t *Table[R]) FilterQuery() (string, *Query) { return t.FilterText, t.query }
+func (t *Table[R]) FilterQuery() (string, *query.Query) { return t.FilterText, t.query }
 
 // FilterFields returns the fields that a filter can name.
 func (t *Table[R]) FilterFields() []Field { return t.Fields(t.Rows) }
@@ -496,8 +508,8 @@ func (t *Table[R]) ExcludingTerm() string { return t.excludingTerm }
 
 // Matcher implements [Rows].
 func (t *Table[R]) Matcher(typed string) func(context.Context) ([]int32, error) {
-	query, index, now := Parse(typed, t.Fields(t.Rows)), t.index, t.now
-	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, now()) }
+	q, index, now := query.Parse(typed, t.Fields(t.Rows)), t.index, t.now
+	return func(ctx context.Context) ([]int32, error) { return q.Match(ctx, index, now()) }
 }
 
 // Rows is a table of rows of any type.
@@ -520,7 +532,7 @@ type Rows interface {
 	HeadRows() int // leading rows that Total leaves out
 	PageSize() int
 	Position() int
-	FilterQuery() (typed string, query *Query)
+	FilterQuery() (typed string, query *query.Query)
 	OrderText(lk *theme.Theme) string
 	SearchTime() time.Duration
 	// Matcher returns a function that finds the rows matching a filter. It may be called

@@ -9,8 +9,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/query"
 	"goblin/tui/keys"
-	"goblin/tui/list"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -161,7 +161,7 @@ func (a *Layout) Zoom() tea.Cmd {
 func (a *Layout) WhyNoField(name string) func(string) string {
 	return func(string) string {
 		p := a.Panes[a.Open]
-		if _, ok := list.FindTextField(p.Rows().FilterFields(), name); ok {
+		if _, ok := query.FindTextField(p.Rows().FilterFields(), name); ok {
 			return ""
 		}
 		of, _ := p.Tab()

@@ -15,6 +15,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/query"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -194,7 +195,7 @@ type tabRows[R any] struct{ *list.Table[R] }
 func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
 
 func (b tabRows[R]) Filter(typed string) tea.Cmd {
-	if b.Following && list.Parse(typed, b.Fields(nil)).IsRanked() {
+	if b.Following && query.Parse(typed, b.Fields(nil)).IsRanked() {
 		b.StopFollowing()
 	}
 	return b.Table.Filter(typed)
@@ -457,7 +458,7 @@ func tabOfRecord(source string) int {
 
 // StderrOf shows the output of a server.
 func (a *Layout) StderrOf(server string) tea.Cmd {
-	of := list.Set("", "server", []string{"=" + server})
+	of := query.Set("", "server", []string{"=" + server})
 	if a.hasOutput(server) {
 		return a.showLogs(TabStderr, of)
 	}

@@ -6,7 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/list"
+	"goblin/registry/query"
 	"goblin/tui/uicontext"
 )
 
@@ -139,7 +139,7 @@ func (a *Layout) showTraffic(typed string) tea.Cmd {
 
 // TrafficOf shows the requests of a session.
 func (a *Layout) TrafficOf(session string) tea.Cmd {
-	return a.showTraffic(list.Set("", "session", []string{"=" + session}))
+	return a.showTraffic(query.Set("", "session", []string{"=" + session}))
 }
 
 func (a *Layout) showLogs(tab int, typed string) tea.Cmd {
@@ -153,7 +153,7 @@ func (a *Layout) showLogs(tab int, typed string) tea.Cmd {
 func trafficFilterFor(it uicontext.Item) string {
 	text := ""
 	if it.Server != "" {
-		text = list.Set(text, "server", []string{"=" + it.Server})
+		text = query.Set(text, "server", []string{"=" + it.Server})
 	}
 	var names []string
 	for _, name := range []string{it.Listed, it.Name} {
@@ -166,7 +166,7 @@ func trafficFilterFor(it uicontext.Item) string {
 		}
 	}
 	if len(names) > 0 {
-		text = list.Set(text, "name", names)
+		text = query.Set(text, "name", names)
 	}
 	return text
 }

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/query"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -319,7 +320,7 @@ func (p *Resources) Handlers() map[string]keys.Handler {
 		}},
 		"subscribed": {Run: func() tea.Cmd {
 			typed, _ := p.Rows().FilterQuery()
-			return p.app.SetFilter(list.Toggle(typed, "sub", "yes"))
+			return p.app.SetFilter(query.Toggle(typed, "sub", "yes"))
 		}},
 	}
 }

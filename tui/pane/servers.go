@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/query"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -348,7 +349,7 @@ func (p *Servers) open() tea.Cmd {
 
 func (p *Servers) inspect() tea.Cmd {
 	if s, ok := p.Table.Selected(); ok {
-		return p.app.showTraffic(list.Set("", "server", []string{s.Name}))
+		return p.app.showTraffic(query.Set("", "server", []string{s.Name}))
 	}
 	return p.app.Inspect(uicontext.Item{})
 }

@@ -1,4 +1,4 @@
-package list_test
+package query_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/list"
+	"goblin/registry/query"
 )
 
 const manyRows = 100_000
@@ -34,19 +34,19 @@ func exampleURIs() []uri {
 
 func BenchmarkMatch(b *testing.B) {
 	all := exampleURIs()
-	ix := list.NewIndex(manyRows, func(i int) string { return all[i].text })
-	fs := []list.Field{
-		{Name: "server", Kind: list.Text, Text: func(i int) string { return all[i].server }},
-		{Name: "mime", Kind: list.Text, Text: func(i int) string { return all[i].mime }},
+	ix := query.NewIndex(manyRows, func(i int) string { return all[i].text })
+	fs := []query.Field{
+		{Name: "server", Kind: query.Text, Text: func(i int) string { return all[i].server }},
+		{Name: "mime", Kind: query.Text, Text: func(i int) string { return all[i].mime }},
 	}
-	for _, query := range []string{
+	for _, text := range []string{
 		"", "c", "conf", "config-main", "zzqx", "Conf", "-conf", "~c", "~conf", "~cfgmain", "server:gi mime:json readme", "mime:text/*", "file config main 7",
 	} {
-		b.Run(query, func(b *testing.B) {
+		b.Run(text, func(b *testing.B) {
 			b.ReportAllocs()
 			var n int
 			for b.Loop() {
-				found, err := list.Parse(query, fs).Match(b.Context(), ix, time.Time{})
+				found, err := query.Parse(text, fs).Match(b.Context(), ix, time.Time{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -59,8 +59,8 @@ func BenchmarkMatch(b *testing.B) {
 
 func BenchmarkExcludes(b *testing.B) {
 	all := exampleURIs()
-	ix := list.NewIndex(manyRows, func(i int) string { return all[i].text })
-	q := list.Parse("config readme zzqx", nil)
+	ix := query.NewIndex(manyRows, func(i int) string { return all[i].text })
+	q := query.Parse("config readme zzqx", nil)
 	for b.Loop() {
 		if q.ExcludingTerm(b.Context(), ix, time.Time{}) != "zzqx" {
 			b.Fatal("not named")
@@ -72,14 +72,14 @@ func BenchmarkNewIndex(b *testing.B) {
 	all := exampleURIs()
 	b.ReportAllocs()
 	for b.Loop() {
-		list.NewIndex(manyRows, func(i int) string { return all[i].text })
+		query.NewIndex(manyRows, func(i int) string { return all[i].text })
 	}
 }
 
 // BenchmarkSpans measures a window of rows.
 func BenchmarkSpans(b *testing.B) {
 	all := exampleURIs()[:60]
-	q := list.Parse("config main ~srv", nil)
+	q := query.Parse("config main ~srv", nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range all {

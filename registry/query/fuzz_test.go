@@ -1,4 +1,4 @@
-package list_test
+package query_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/list"
+	"goblin/registry/query"
 )
 
 // FuzzParse checks that Parse returns a working query for any text. The result of Set can
@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	}
 	ix := index()
 	f.Fuzz(func(t *testing.T, text, v, w string) {
-		q := list.Parse(text, fields())
+		q := query.Parse(text, fields())
 		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		if q.IsEmpty() {
@@ -34,20 +34,20 @@ func FuzzParse(f *testing.F) {
 		}
 
 		want := []string{sanitized(v), sanitized(w)}
-		set := list.Set(text, "server", want)
-		require.Equal(t, want, list.Values(set, "server"), "%q", set)
-		require.Equal(t, list.Values(text, "mime"), list.Values(set, "mime"), "%q", set)
-		require.Equal(t, set, list.Set(set, "server", list.Values(set, "server")), "setting the same value changes nothing")
+		set := query.Set(text, "server", want)
+		require.Equal(t, want, query.Values(set, "server"), "%q", set)
+		require.Equal(t, query.Values(text, "mime"), query.Values(set, "mime"), "%q", set)
+		require.Equal(t, set, query.Set(set, "server", query.Values(set, "server")), "setting the same value changes nothing")
 
 		// Without the field, exactly the other terms remain.
-		others := list.Parse(list.Set(text, "server", nil), fields())
-		back := list.Parse(list.Set(set, "server", nil), fields())
+		others := query.Parse(query.Set(text, "server", nil), fields())
+		back := query.Parse(query.Set(set, "server", nil), fields())
 		a, err := others.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		b, err := back.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		require.Equal(t, a, b)
-		if len(list.Values(text, "server"))+len(list.Values(text, "srv")) == 0 {
+		if len(query.Values(text, "server"))+len(query.Values(text, "srv")) == 0 {
 			require.Equal(t, found, a)
 		}
 	})
@@ -80,7 +80,7 @@ func FuzzSpans(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, text, in string) {
-		q := list.Parse(text, nil)
+		q := query.Parse(text, nil)
 		spans := q.Spans(in)
 		bounds := map[int]bool{len(in): true}
 		for i := range in { // also skips bytes that are not text
@@ -93,7 +93,7 @@ func FuzzSpans(f *testing.F) {
 			require.True(t, bounds[s.Start] && bounds[s.End], "%v in %q", spans, in)
 			end = s.End
 		}
-		ix := list.NewIndex(1, func(int) string { return in })
+		ix := query.NewIndex(1, func(int) string { return in })
 		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		positive := !q.IsEmpty() && !strings.Contains(text, "-")
@@ -117,8 +117,8 @@ func TestFoldingOfEveryRune(t *testing.T) {
 		for o := unicode.SimpleFold(r); ; o = unicode.SimpleFold(o) {
 			if !unicode.IsUpper(o) && !unicode.IsTitle(o) {
 				text := "1" + string(r) + "2"
-				spans := list.Parse(string(o), nil).Spans(text)
-				require.Equal(t, []list.Span{{Start: 1, End: 1 + utf8.RuneLen(r)}}, spans, "%q in %q", o, text)
+				spans := query.Parse(string(o), nil).Spans(text)
+				require.Equal(t, []query.Span{{Start: 1, End: 1 + utf8.RuneLen(r)}}, spans, "%q in %q", o, text)
 			}
 			if o == r {
 				break

@@ -1,4 +1,4 @@
-package list_test
+package query_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/list"
+	"goblin/registry/query"
 )
 
 var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -32,24 +32,24 @@ var rows = []row{
 	{"f", "My Files", "file:///c-o-n-f/mainline.json", "application/json", false, 90 * time.Minute, 2e6},
 }
 
-func fields() []list.Field {
-	return []list.Field{
-		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Text: func(i int) string { return rows[i].server }},
-		{Name: "mime", Kind: list.Text, Text: func(i int) string { return rows[i].mime }},
-		{Name: "sub", Kind: list.YesNo, YesNo: func(i int) bool { return rows[i].sub }},
-		{Name: "updated", Kind: list.Age, Time: func(i int) time.Time {
+func fields() []query.Field {
+	return []query.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: query.Text, Text: func(i int) string { return rows[i].server }},
+		{Name: "mime", Kind: query.Text, Text: func(i int) string { return rows[i].mime }},
+		{Name: "sub", Kind: query.YesNo, YesNo: func(i int) bool { return rows[i].sub }},
+		{Name: "updated", Kind: query.Age, Time: func(i int) time.Time {
 			if rows[i].ago == 0 {
 				return time.Time{}
 			}
 			return now.Add(-rows[i].ago)
 		}},
-		{Name: "ms", Kind: list.Number, Number: func(i int) float64 { return rows[i].ms }},
-		{Name: "broken", Kind: list.Text},
+		{Name: "ms", Kind: query.Number, Number: func(i int) float64 { return rows[i].ms }},
+		{Name: "broken", Kind: query.Text},
 	}
 }
 
-func index() *list.Index {
-	return list.NewIndex(len(rows), func(i int) string { return rows[i].uri })
+func index() *query.Index {
+	return query.NewIndex(len(rows), func(i int) string { return rows[i].uri })
 }
 
 func ids(found []int32) string {
@@ -192,7 +192,7 @@ func TestGrammar(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			q := list.Parse(c.query, fields())
+			q := query.Parse(c.query, fields())
 			found, err := q.Match(t.Context(), index(), now)
 			require.NoError(t, err)
 			require.NotNil(t, found)
@@ -206,7 +206,7 @@ func TestGrammar(t *testing.T) {
 
 func TestProblemNamesTheFirstBadTerm(t *testing.T) {
 	t.Parallel()
-	for query, want := range map[string]string{
+	for text, want := range map[string]string{
 		"":                      "",
 		"main server:git -mime": "",
 		"foo:":                  "",
@@ -222,9 +222,9 @@ func TestProblemNamesTheFirstBadTerm(t *testing.T) {
 		"sub:" + strings.Repeat("é", 99): `sub must be yes or no, not "` +
 			strings.Repeat("é", 31) + `…"`,
 	} {
-		require.Equal(t, want, list.Parse(query, fields()).Problem(), "%s", query)
+		require.Equal(t, want, query.Parse(text, fields()).Problem(), "%s", text)
 	}
-	require.Equal(t, `no field "foo" here; quote it to search for text`, list.Parse("foo:bar", nil).Problem())
+	require.Equal(t, `no field "foo" here; quote it to search for text`, query.Parse("foo:bar", nil).Problem())
 }
 
 func TestEmptyAndRanked(t *testing.T) {
@@ -242,7 +242,7 @@ func TestEmptyAndRanked(t *testing.T) {
 		{"-~a", false, false},
 		{"-~a ~b", false, true},
 	} {
-		q := list.Parse(c.query, fields())
+		q := query.Parse(c.query, fields())
 		require.Equal(t, c.empty, q.IsEmpty(), "%s", c.query)
 		require.Equal(t, c.ranked, q.IsRanked(), "%s", c.query)
 	}
@@ -260,8 +260,8 @@ func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 		}
 		return "the_cat_of_my_granny"
 	}
-	ix := list.NewIndex(n, text)
-	q := list.Parse("~cfg", nil)
+	ix := query.NewIndex(n, text)
+	q := query.Parse("~cfg", nil)
 	found, err := q.Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Len(t, found, n, "unscored rows are still found")
@@ -272,8 +272,8 @@ func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 func TestScoreCountsWordBoundaries(t *testing.T) {
 	t.Parallel()
 	texts := []string{"xxrxxmxx", "readMe", "r_m"}
-	ix := list.NewIndex(len(texts), func(i int) string { return texts[i] })
-	found, err := list.Parse("~rm", nil).Match(t.Context(), ix, now)
+	ix := query.NewIndex(len(texts), func(i int) string { return texts[i] })
+	found, err := query.Parse("~rm", nil).Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Equal(t, int32(0), found[2], "%v", found)
 }
@@ -282,23 +282,23 @@ func TestMatchEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	reads := 0
-	fs := []list.Field{{Name: "n", Kind: list.Number, Number: func(int) float64 {
+	fs := []query.Field{{Name: "n", Kind: query.Number, Number: func(int) float64 {
 		if reads++; reads == 5000 {
 			cancel()
 		}
 		return 1
 	}}}
-	ix := list.NewIndex(100_000, func(int) string { return "abc" })
-	found, err := list.Parse("n:1", fs).Match(ctx, ix, now)
+	ix := query.NewIndex(100_000, func(int) string { return "abc" })
+	found, err := query.Parse("n:1", fs).Match(ctx, ix, now)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Nil(t, found)
 	require.LessOrEqual(t, reads, 2*4096)
 
-	for _, query := range []string{"", "~abc"} {
-		_, err = list.Parse(query, fs).Match(ctx, ix, now)
+	for _, text := range []string{"", "~abc"} {
+		_, err = query.Parse(text, fs).Match(ctx, ix, now)
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.Empty(t, list.Parse("zzz", fs).ExcludingTerm(ctx, ix, now))
+	require.Empty(t, query.Parse("zzz", fs).ExcludingTerm(ctx, ix, now))
 }
 
 func TestFieldsWithManyValues(t *testing.T) {
@@ -306,16 +306,16 @@ func TestFieldsWithManyValues(t *testing.T) {
 	// More values than are cached, each of them used twice.
 	const n = 6000
 	value := func(i int) string { return strings.Repeat("x", i%3000) }
-	fs := []list.Field{{Name: "v", Kind: list.Text, Text: value}}
-	ix := list.NewIndex(n, func(int) string { return "" })
-	found, err := list.Parse("v:="+value(2500)+" v:="+value(5), fs).Match(t.Context(), ix, now)
+	fs := []query.Field{{Name: "v", Kind: query.Text, Text: value}}
+	ix := query.NewIndex(n, func(int) string { return "" })
+	found, err := query.Parse("v:="+value(2500)+" v:="+value(5), fs).Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Equal(t, []int32{5, 2500, 3005, 5500}, found)
 }
 
 func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
 	t.Parallel()
-	for query, want := range map[string]string{
+	for text, want := range map[string]string{
 		"main zzqx":                  "zzqx",
 		`main "zz qx"`:               `"zz qx"`,
 		"main server:nobody":         "server:nobody",
@@ -328,9 +328,9 @@ func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
 		"server:docs server:nothere": "",
 		"":                           "",
 	} {
-		require.Equal(t, want, list.Parse(query, fields()).ExcludingTerm(t.Context(), index(), now), "%s", query)
+		require.Equal(t, want, query.Parse(text, fields()).ExcludingTerm(t.Context(), index(), now), "%s", text)
 	}
-	require.Empty(t, list.Parse("a", nil).ExcludingTerm(t.Context(), list.NewIndex(0, nil), now), "without rows there is no culprit")
+	require.Empty(t, query.Parse("a", nil).ExcludingTerm(t.Context(), query.NewIndex(0, nil), now), "without rows there is no culprit")
 }
 
 func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
@@ -338,18 +338,18 @@ func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
 	for words, means := range map[string]bool{
 		"": true, "config.json": true, "onf": true, "confjson": true, "json conf": true, "fsc": true, "SRVJS": true, "cofig": false, "jsonconf": false, "cj x": false, "cjx": false,
 	} {
-		require.Equal(t, means, list.SpellsName(words, "file:///srv/config.json"), words)
+		require.Equal(t, means, query.SpellsName(words, "file:///srv/config.json"), words)
 	}
-	require.True(t, list.SpellsName("gumu", "getUserMusic"))
-	require.True(t, list.SpellsName("übäp", "Über.Äpfel"))
-	require.False(t, list.SpellsName("nope", "notes/improve_note"))
-	require.True(t, list.SpellsName("notim", "not_note_improve"), "at any position")
+	require.True(t, query.SpellsName("gumu", "getUserMusic"))
+	require.True(t, query.SpellsName("übäp", "Über.Äpfel"))
+	require.False(t, query.SpellsName("nope", "notes/improve_note"))
+	require.True(t, query.SpellsName("notim", "not_note_improve"), "at any position")
 }
 
 func TestLettersOfAWordAreInOnePartOfAText(t *testing.T) {
 	t.Parallel()
-	ix := list.NewIndex(3, func(i int) string { return []string{"memory_open_nodes\x00open_nodes", "x\x00no_pens", "nop\x00e"}[i] })
-	found, err := list.Parse("~nope", nil).Match(t.Context(), ix, time.Time{})
+	ix := query.NewIndex(3, func(i int) string { return []string{"memory_open_nodes\x00open_nodes", "x\x00no_pens", "nop\x00e"}[i] })
+	found, err := query.Parse("~nope", nil).Match(t.Context(), ix, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, []int32{1}, found)
 }
@@ -380,7 +380,7 @@ func TestSpans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got, from := "", 0
-			for _, s := range list.Parse(c.query, fields()).Spans(c.text) {
+			for _, s := range query.Parse(c.query, fields()).Spans(c.text) {
 				got += c.text[from:s.Start] + "[" + c.text[s.Start:s.End] + "]"
 				from = s.End
 			}
@@ -392,8 +392,8 @@ func TestSpans(t *testing.T) {
 func TestRowsComeByThePartInWhichTheWordsAre(t *testing.T) {
 	t.Parallel()
 	texts := []string{"echo\x00\x00runs along", "long-run\x00Runs", "sum\x00Long sums\x00adds", "prolong", "Long\x00x\x00y", "along\x00Long"}
-	ix := list.NewIndex(len(texts), func(i int) string { return texts[i] })
-	for query, want := range map[string][]int32{
+	ix := query.NewIndex(len(texts), func(i int) string { return texts[i] })
+	for text, want := range map[string][]int32{
 		"long":       {1, 3, 4, 5, 2, 0},
 		"Long":       {4, 2, 5}, // in the second part of the last, whose first part has a small one
 		"run long":   {1, 0},
@@ -401,9 +401,9 @@ func TestRowsComeByThePartInWhichTheWordsAre(t *testing.T) {
 		"s":          {2, 1, 0},
 		"":           {0, 1, 2, 3, 4, 5},
 	} {
-		got, err := list.Parse(query, nil).Match(t.Context(), ix, time.Now())
+		got, err := query.Parse(text, nil).Match(t.Context(), ix, time.Now())
 		require.NoError(t, err)
-		require.Equal(t, want, got, "%q", query)
+		require.Equal(t, want, got, "%q", text)
 	}
 }
 
@@ -431,17 +431,17 @@ func TestFacets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := list.Set(c.text, c.field, c.values)
+			got := query.Set(c.text, c.field, c.values)
 			require.Equal(t, c.want, got)
-			require.Equal(t, c.values, list.Values(got, c.field))
+			require.Equal(t, c.values, query.Values(got, c.field))
 		})
 	}
-	require.Equal(t, []string{"a b", "c"}, list.Values(`x server:"a b" -server:d server: SERVER:c "server:e"`, "server"))
+	require.Equal(t, []string{"a b", "c"}, query.Values(`x server:"a b" -server:d server: SERVER:c "server:e"`, "server"))
 
-	require.Equal(t, "x server:a", list.Toggle("x", "server", "a"))
-	require.Equal(t, "x server:a server:b", list.Toggle("x server:a", "server", "b"))
-	require.Equal(t, "x server:b", list.Toggle("x server:A server:b", "server", "a"))
-	require.Equal(t, "x", list.Toggle("x server:a", "server", "a"))
-	require.Equal(t, "x server:git server:gi", list.Toggle("x server:git", "server", "gi"), "a part is another value")
-	require.Equal(t, "", list.Toggle(`mime:""`, "mime", ""))
+	require.Equal(t, "x server:a", query.Toggle("x", "server", "a"))
+	require.Equal(t, "x server:a server:b", query.Toggle("x server:a", "server", "b"))
+	require.Equal(t, "x server:b", query.Toggle("x server:A server:b", "server", "a"))
+	require.Equal(t, "x", query.Toggle("x server:a", "server", "a"))
+	require.Equal(t, "x server:git server:gi", query.Toggle("x server:git", "server", "gi"), "a part is another value")
+	require.Equal(t, "", query.Toggle(`mime:""`, "mime", ""))
 }
