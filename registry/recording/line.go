@@ -167,17 +167,16 @@ func (b Body) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (b *Body) UnmarshalJSON(text []byte) error {
+func (b *Body) UnmarshalJSON(text []byte) error { return b.set(text, false) }
+
+func (b *Body) set(text []byte, owned bool) error {
 	if len(text) > 0 && text[0] == '[' {
 		var files []bodyFile
-		if err := json.Unmarshal(text, &files); err != nil {
-			return err
-		}
-		if len(files) == 1 {
+		if err := json.Unmarshal(text, &files); err == nil && len(files) == 1 && files[0].File != "" {
 			*b = Body{File: files[0].File, Size: files[0].Size}
 			return nil
 		}
 	}
-	*b = Body{JSON: append(json.RawMessage(nil), text...), Size: len(text)}
+	*b = Body{JSON: ownedValue(text, owned), Size: len(text)}
 	return nil
 }

@@ -68,8 +68,7 @@ func TestACutRecordingShowsTheRest(t *testing.T) {
 	t.Parallel()
 	lines, problems := all(t, write(t, header, `{"type":"request","n":1}`+"\n", "\x00broken\n", `{"type":"request","n":2}`+"\n", `{"type":"req`))
 	require.Len(t, lines, 3)
-	require.Len(t, problems, 2)
-	require.Contains(t, problems[1].String(), "the last line is cut")
+	require.Equal(t, "one.jsonl:5: the last line is cut", problems[len(problems)-1].String())
 }
 
 func TestOtherFilesAndLaterVersionsAreRefused(t *testing.T) {

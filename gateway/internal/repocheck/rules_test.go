@@ -32,7 +32,7 @@ var rules = []row{
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions; knows no server"},
 	{"registry/rawjson", "", "knows JSON only"},
 	{"registry/keymap", "", "a leaf: names of keys, not what they do"},
-	{"registry/recording", "registry registry/rawjson", "defines the files of recordings; writes none of them"},
+	{"registry/recording", "registry registry/rawjson registry/termtext", "defines the files of recordings; writes none of them"},
 	{"registry/query", "", "a leaf: knows neither the rows it matches nor a terminal"},
 	{"registry/names", "", "a leaf: maps names without the catalog"},
 	{"registry/suggest", "", "a leaf"},

@@ -1,0 +1,101 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Argument is a recording that a user named on a command line.
+type Argument struct {
+	Path   string // a file or a folder
+	Number uint64 // of one request, or 0 for all
+}
+
+// ParseArgument parses FILE or FILE#NUMBER. A name that exists with its # is a file.
+func ParseArgument(text string) (Argument, error) {
+	path, number, ok := cutLast(text, "#")
+	if !ok || exists(text) {
+		if text == "" {
+			return Argument{}, errors.New("the name of a recording is missing")
+		}
+		return Argument{Path: text}, nil
+	}
+	n, err := strconv.ParseUint(number, 10, 64)
+	switch {
+	case path == "":
+		return Argument{}, fmt.Errorf("%q: the name of the recording before # is missing", text)
+	case err != nil && !exists(path):
+		return Argument{Path: text}, nil // opening it reports that it is missing
+	case err != nil || n == 0:
+		return Argument{}, fmt.Errorf("%q: the part after # must be the number of a request, such as %s#17", text, filepath.Base(path))
+	}
+	return Argument{Path: path, Number: n}, nil
+}
+
+// String returns the argument as [ParseArgument] reads it.
+func (a Argument) String() string {
+	if a.Number == 0 {
+		return a.Path
+	}
+	return fmt.Sprintf("%s#%d", a.Path, a.Number)
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// ErrNoRequest is the cause of an error about a request that a recording lacks.
+var ErrNoRequest = errors.New("no such request")
+
+// Find returns the request with a number and its complete bodies. Numbers are unique in
+// one file only: if several files of a folder contain it, Find returns an error. Without
+// an answer in the recording, the line is a [TypeRunning].
+func Find(path string, number uint64) (*Line, error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var found *Line
+	var in string
+	for {
+		l, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if number == 0 || l.Number != number || l.Type != TypeRequest && l.Type != TypeRunning {
+			continue
+		}
+		if found != nil && found.Type == TypeRequest && r.File() != in {
+			return nil, fmt.Errorf("%s and %s both contain request %d; name one file", filepath.Base(in), filepath.Base(r.File()), number)
+		}
+		if found != nil && found.Type == TypeRequest {
+			continue
+		}
+		if err := r.LoadBodies(l); err != nil {
+			return nil, fmt.Errorf("%s:%d: request %d: %w", r.File(), r.Position(), number, err)
+		}
+		found, in = l, r.File()
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%s: request %d: %w; \"goblin traffic --from\" lists the numbers", path, number, ErrNoRequest)
+	}
+	return found, nil
+}
