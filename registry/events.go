@@ -135,8 +135,9 @@ func (r *Registry) diffLists(was, is *run) (d listDiff) {
 	return d
 }
 
-// logListChange also removes contents of entries that are no longer listed.
-func (r *Registry) logListChange(t *table, kind Kind, was *run) {
+// logListChange also removes contents of entries that are no longer listed. changes are
+// the server's own.
+func (r *Registry) logListChange(t *table, kind Kind, was *run, changes []ListChange) {
 	run := t.runs[kind]
 	text := fmt.Sprintf("%s: %d → %d", listName(kind), was.len(), run.len())
 	d := r.diffLists(was, run)
@@ -149,10 +150,27 @@ func (r *Registry) logListChange(t *table, kind Kind, was *run) {
 	if names := append(d.names[0], d.names[1]...); len(names) > 0 {
 		text += ": " + strings.Join(names, " ")
 	}
+	text += r.changedTexts(changes)
 	if d.added+d.removed+d.changed > 0 {
 		r.eventLimited(&r.events.lists, slog.LevelInfo, t.name, text)
 	}
 	r.logRemoved(t.name, "dropped", r.contents.removeUnlisted(t, kind, was, r.opt.Now()), listName(kind)+" no longer listed")
+}
+
+// changedTexts returns the meaning of the first changed definitions.
+func (r *Registry) changedTexts(changes []ListChange) (text string) {
+	n := 0
+	for i := range changes {
+		c := &changes[i]
+		if c.Op != OpChanged || c.Name == "" {
+			continue
+		}
+		if n++; n > maxNames {
+			return text + "; …"
+		}
+		text += fmt.Sprintf("; %s: %s", r.shortName(c.Name), r.redact(strings.Join(c.What[:min(len(c.What), maxNames)], ", ")))
+	}
+	return text
 }
 
 // logStateChange also updates the content cache.

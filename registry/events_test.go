@@ -48,7 +48,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{"another definition", func() {
 			r.SetList("a", Tool, [][]byte{item(Tool, "b"), item(Tool, "f"), item(Tool, "g"), []byte(`{"name":"a"}`)})
-		}, []string{"a: tools: 4 → 4, 1 changed"}},
+		}, []string{"a: tools: 4 → 4, 1 changed; a: description removed"}},
 		{
 			"resources", func() { set(r, "a", Resource, "x:/1", "x:/2") },
 			[]string{"a: resources: 0 → 2 (+2 −0): +x:/1 +x:/2"},

@@ -133,7 +133,7 @@ func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapsho
 	}
 	r.snap.Store(&next)
 	if was != next.tables[0].runs[kind] {
-		r.logListChange(next.tables[0], kind, was)
+		r.logListChange(next.tables[0], kind, was, nil)
 	}
 	r.feed.publish(changed)
 	return nil

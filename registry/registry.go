@@ -59,6 +59,7 @@ type Registry struct {
 	events        rateGates
 	logs          LogJournal
 	traffic       TrafficJournal
+	changes       ListChangeJournal
 }
 
 // New returns a registry of the configured servers, each visible, without lists and in
@@ -82,6 +83,7 @@ func New(o Options) *Registry {
 	r.logs.feed, r.logs.ring.Max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.Max = &r.feed, maxTrafficRecords
 	r.traffic.latencies = &r.latencies
+	r.changes.feed, r.changes.ring.Max = &r.feed, maxListChanges
 	r.contents.registry, r.contents.max = r, maxContents
 	s := &Snapshot{pinned: &r.pinned, flat: o.Flat, repair: o.Repair, pageSize: o.PageSize, own: slices.Clone(o.Own), tables: []*table{{name: Local}}}
 	for _, name := range o.Own {
@@ -178,6 +180,7 @@ func (r *Registry) dropServer(name string, t *table) Changes {
 	r.latencies.Forget(name)
 	r.pinned.drop(name)
 	r.repairs.drop(name)
+	r.changes.forget(name)
 	text := "server removed"
 	if n := r.subscriptions.dropServer(name); n > 0 {
 		changed |= Subscriptions
@@ -220,13 +223,22 @@ func (r *Registry) SetApprovedList(server string, kind Kind, items [][]byte, adm
 			return nil
 		}
 		c := s.buildOptions(t, kind)
-		c.admit, c.limit = admit, r.opt.MaxEntries
+		c.limit = r.opt.MaxEntries
+		var refused []Definition
+		if admit != nil {
+			c.admit = func(all []Definition) []bool {
+				admitted := admit(all)
+				refused = refusedDefinitions(all, admitted)
+				return admitted
+			}
+		}
 		run, ps := build(c, items)
 		placed, was, ok := r.setRun(s, t, kind, run)
-		if placed != nil {
-			r.logListChange(placed, kind, was)
-		}
 		if ok {
+			changes := r.compareLists(server, kind, was, run, refused)
+			if placed != nil {
+				r.logListChange(placed, kind, was, changes)
+			}
 			if r.repairs.set(server, kind, ps.repairs) {
 				r.feed.publish(Servers)
 			}
@@ -261,22 +273,22 @@ func (s *Snapshot) buildOptions(t *table, kind Kind) buildOptions {
 }
 
 // setRun sets run, built on snapshot s, as the list of a server. It returns the table
-// that holds it and the previous list, or no table if nothing changed. ok is false if run
-// must be built again.
+// that holds it and the previous list, or no table and run if nothing changed. ok is false
+// if run must be built again.
 func (r *Registry) setRun(s *Snapshot, t *table, kind Kind, run *run) (placed *table, was *run, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
 	now := old.table(t.name)
 	if now == nil {
-		return nil, nil, true // removed meanwhile
+		return nil, run, true // removed meanwhile
 	}
 	if now.rule != t.rule || kind == Tool &&
 		(!maps.Equal(old.tools, s.tools) || s.flat && now.runs[Resource] != t.runs[Resource]) {
 		return nil, nil, false
 	}
 	if now.runs[kind].same(run) {
-		return nil, nil, true
+		return nil, run, true
 	}
 	next := *old
 	next.tables = slices.Clone(old.tables)

@@ -22,9 +22,11 @@ func (r *Registry) Retain(server string, keep func(kind Kind, name string) bool)
 			}
 		}
 		if len(kept) < run.len() {
+			r.restartHistory(server)
 			r.SetList(server, kind, kept)
 		}
 	}
+	r.restartHistory(server)
 }
 
 // receivedOrder yields templates in the order in which they were received, others sorted

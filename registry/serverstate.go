@@ -128,6 +128,10 @@ func (r *Registry) SetState(server string, s ServerState) {
 			t.links.Clear()
 		})
 		r.repairs.drop(server)
+		r.restartHistory(server)
+	}
+	if s.Listed && !s.Stale {
+		r.ListsComplete(server)
 	}
 	if s.State != before.State {
 		r.logStateChange(server, before, s)

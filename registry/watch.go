@@ -25,6 +25,7 @@ const (
 	Sessions      // rows of [Registry.Sessions]
 	Cached        // contents in [Registry.Contents]
 	Pins          // a row of [Registry.UnapprovedTools]
+	ListChanged   // records in [Registry.ListChanges]
 
 	AllChanges Changes = math.MaxUint32
 )

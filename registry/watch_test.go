@@ -50,7 +50,7 @@ func TestEventsSayWhatChanged(t *testing.T) {
 		{"templates", func() { set(r, "s", Template, "x:{a}") }, Templates | Logs},
 		{"prompts", func() { set(r, "s", Prompt, "a") }, Prompts | Logs},
 		{"hide", func() { r.SetVisible("s", false) }, Tools | Prompts | Resources | Templates | Logs},
-		{"list while hidden", func() { set(r, "s", Tool, "b") }, Logs},
+		{"list while hidden", func() { set(r, "s", Tool, "b") }, Logs | ListChanged},
 		{"show", func() { r.SetVisible("s", true) }, Tools | Prompts | Resources | Templates | Logs},
 		{"state", func() { r.SetState("s", ServerState{State: StateReady}) }, Servers | Logs},
 		{"the same state", func() { r.SetState("s", ServerState{State: StateReady}) }, 0},
