@@ -124,6 +124,15 @@ func (s *Snapshot) unapprovedOf(t *table, name string) *UnapprovedTool {
 	return nil
 }
 
+// Meaning describes the change as of [definition.Meaning]. It returns nil for a new tool
+// and without both definitions.
+func (p *UnapprovedTool) Meaning() []string {
+	if p.New || p.Approved == nil || p.Offered == nil {
+		return nil
+	}
+	return definition.Meaning(Tool.String(), p.Approved, p.Offered)
+}
+
 // Diff returns the change of the definition as of [definition.Difference], or the
 // definition of a new tool. It is untrusted text.
 func (p *UnapprovedTool) Diff() string {

@@ -219,6 +219,9 @@ func (a *App) differencesText(awaiting []registry.UnapprovedTool) string {
 			name = "-- " + name
 		}
 		b.WriteString(a.hardWrap(fmt.Sprintf("%s %s (%s)", termtext.Line(p.Server), name, what), "  "))
+		for _, line := range p.Meaning() {
+			b.WriteString(a.hardWrap("  * "+termtext.Line(line), "    "))
+		}
 		for line := range strings.Lines(termtext.Text(p.Diff())) {
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
 			b.WriteString(a.hardWrap("  "+line, "  > "))

@@ -25,6 +25,15 @@ func approvalText(p *registry.UnapprovedTool) string {
 	return what
 }
 
+// meaningText returns one line per difference that matters to callers.
+func meaningText(p *registry.UnapprovedTool) string {
+	var text strings.Builder
+	for _, line := range p.Meaning() {
+		text.WriteString("* " + line + "\n")
+	}
+	return text.String()
+}
+
 func (a *Layout) approvalBlocks(tools []registry.UnapprovedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil
@@ -33,9 +42,11 @@ func (a *Layout) approvalBlocks(tools []registry.UnapprovedTool) []viewer.Sectio
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
 		why := approvalText(p)
-		blocks = append(blocks,
-			viewer.Section{Title: uicontext.SanitizeLine(p.Name), Kind: viewer.Note, Text: strings.ToUpper(why[:1]) + why[1:] + ". " + a.KeyOf("approve") + " approves this version."},
-			viewer.Section{Kind: viewer.Text, Text: p.Diff()})
+		blocks = append(blocks, viewer.Section{Title: uicontext.SanitizeLine(p.Name), Kind: viewer.Note, Text: strings.ToUpper(why[:1]) + why[1:] + ". " + a.KeyOf("approve") + " approves this version."})
+		if text := meaningText(p); text != "" {
+			blocks = append(blocks, viewer.Section{Kind: viewer.Text, Text: text})
+		}
+		blocks = append(blocks, viewer.Section{Kind: viewer.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {
 		blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("and %d more", n)})
@@ -61,7 +72,7 @@ func (a *Layout) approve(server string, tools []registry.UnapprovedTool) tea.Cmd
 		p := &tools[i]
 		names[i], qualified[i] = p.Name, server+"/"+p.Name
 		if i < maxDiffs {
-			fmt.Fprintf(&body, "%s: %s\n%s\n", uicontext.SanitizeLine(p.Name), approvalText(p), p.Diff())
+			fmt.Fprintf(&body, "%s: %s\n%s%s\n", uicontext.SanitizeLine(p.Name), approvalText(p), meaningText(p), p.Diff())
 		}
 	}
 	title := "Approve " + uicontext.SanitizeLine(names[0]) + "?"
