@@ -41,7 +41,7 @@ type Type string
 
 // Values of [Type].
 const (
-	// TypeRecording is the header: Version, Goblin, Config, Bodies, Settings.
+	// TypeRecording is the header: Version, Goblin, Config, Bodies, Settings, Started.
 	TypeRecording Type = "recording"
 	// TypeServer is a server's handshake and lists: Server, Transport, Protocol,
 	// Handshake, Lists. It follows the header, and each new connection.
@@ -80,6 +80,9 @@ type Line struct {
 	Config   string          `json:"config,omitempty"`   // base name of the config, or "demo"
 	Bodies   bool            `json:"bodies,omitempty"`   // params and answers are recorded
 	Settings json.RawMessage `json:"settings,omitempty"` // the config without commands, URLs and secrets
+	// Started is the start of the recording process. Files with the same value share
+	// their Numbers. Without it, each file has its own.
+	Started time.Time `json:"started,omitzero"`
 
 	// Origin and target.
 	Session       string `json:"session,omitempty"`
