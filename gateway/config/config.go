@@ -113,6 +113,7 @@ type Config struct {
 	Search   Search
 	Lua      Lua
 	Log      Log
+	OTel     OTel
 	TUI      TUI
 	Warnings []Problem // by line; none prevents Goblin from starting
 	// Mistakes are warnings that goblin validate reports as mistakes. Each disables only

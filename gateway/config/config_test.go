@@ -65,6 +65,7 @@ gateway:
 search: {embeddings: "http://127.0.0.1:11434/v1", model: m, auth_token: "${TOKEN}"}
 lua: {timeout: 1s, memory: 2MiB, calls: 0, output: 4 kB}
 log: {level: debug, file: logs/goblin.log}
+otel: {endpoint: "https://otel.example.com:4318", headers: {X-Key: "${TOKEN}"}, protocol: http/protobuf, sample: 0.25}
 tui: {theme: dark, images: sixel, keys: {sort: F5, tools: [2, C-t], page-down: [Ctrl+V, PgDn], copy: [], mark: [space], pause: " "}}
 `
 
@@ -105,6 +106,10 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Search: config.Search{Embeddings: "http://127.0.0.1:11434/v1", Model: "m", AuthToken: "s3cr3t"},
 		Lua:    config.Lua{Timeout: time.Second, Memory: 2 << 20, Calls: 0, Output: 4000},
 		Log:    config.Log{Level: slog.LevelDebug, File: "/etc/goblin/logs/goblin.log"},
+		OTel: config.OTel{
+			On: true, Endpoint: "https://otel.example.com:4318", Headers: map[string]string{"X-Key": "s3cr3t"},
+			Protocol: config.OTelHTTPProtobuf, Sample: new(0.25),
+		},
 		TUI: config.TUI{Theme: "dark", Images: "sixel", Keys: map[string][]string{
 			"sort": {"f5"}, "tools": {"2", "ctrl+t"}, "page-down": {"ctrl+v", "pgdown"}, "copy": {}, "mark": {" "}, "pause": {" "},
 		}},

@@ -60,13 +60,15 @@ func topKeys() []field[Config] {
 		key("search", "Tool search.", section(searchKeys), func(c *Config) *Search { return &c.Search }),
 		key("lua", "Limits of one Lua run.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
 		key("log", "Goblin's own log.", section(logKeys), func(c *Config) *Log { return &c.Log }),
+		key("otel", "Traces by OpenTelemetry. true or a mapping starts them, with the standard variables (OTEL_…) for everything that is not set here. Default: no traces.",
+			otel(), func(c *Config) *OTel { return &c.OTel }),
 		key("tui", "The UI.", section(tuiKeys), func(c *Config) *TUI { return &c.TUI }),
 	}
 }
 
 func sections() map[string][]string {
 	return map[string][]string{
-		"gateway": names(gatewayKeys()), "search": names(searchKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "tui": names(tuiKeys()),
+		"gateway": names(gatewayKeys()), "search": names(searchKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "otel": names(otelKeys()), "tui": names(tuiKeys()),
 	}
 }
 

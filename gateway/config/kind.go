@@ -371,7 +371,10 @@ func choice[V comparable](options ...option[V]) kind[V] {
 			all = append(all, w)
 		}
 	}
-	must := "must be " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	must := "must be " + words[0]
+	if last := len(words) - 1; last > 0 {
+		must = "must be " + strings.Join(words[:last], ", ") + " or " + words[last]
+	}
 	return kind[V]{
 		schema: func(def V) object {
 			s := object{"anyOf": []any{object{"enum": all}, object{"type": "string", "pattern": reference}}}

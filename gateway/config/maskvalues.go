@@ -22,6 +22,7 @@ func configSecrets(cfg *Config) (all []string) {
 	}
 	all = append(all, cfg.Search.AuthToken)
 	all = append(all, urlSecrets(cfg.Search.Embeddings)...)
+	all = append(all, otelSecrets(&cfg.OTel)...)
 	all = append(all, variableSecrets(cfg.variables)...)
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -55,6 +56,14 @@ func envSecrets(v string) []string {
 	return []string{v, whole, password}
 }
 
+// headerSecrets returns the value of a header, with and without its scheme.
+func headerSecrets(v string) []string {
+	if scheme, token, ok := strings.Cut(v, " "); ok && !strings.Contains(scheme, "=") {
+		return []string{v, strings.TrimSpace(token)}
+	}
+	return []string{v}
+}
+
 func serverSecrets(s *Server) (all []string) {
 	for name, v := range s.Env {
 		if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
@@ -62,10 +71,7 @@ func serverSecrets(s *Server) (all []string) {
 		}
 	}
 	for _, v := range s.Headers {
-		all = append(all, v)
-		if scheme, token, ok := strings.Cut(v, " "); ok && !strings.Contains(scheme, "=") {
-			all = append(all, strings.TrimSpace(token))
-		}
+		all = append(all, headerSecrets(v)...)
 	}
 	all = append(all, s.OAuth.ClientSecret)
 	all = append(all, urlSecrets(s.URL)...)

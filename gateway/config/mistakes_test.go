@@ -60,7 +60,35 @@ var mistakes = []mistake{
 	},
 	{
 		"token with a reference where it is needed at once", "servers: {a: {command: npx}}\nsearch: {auth_token: \"${keyring:openai}\"}",
-		`goblin.yaml:2: "auth_token" in search is needed before servers start and cannot contain ${keyring:openai}; references are allowed in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token`, false,
+		`goblin.yaml:2: "auth_token" in search is needed before servers start and cannot contain ${keyring:openai}; references are allowed in command, args, env, cwd, url, headers, oauth.client_secret, gateway.auth_token and otel.headers`, false,
+	},
+	{
+		"receiver of traces that is no URL", "servers: {a: {command: npx}}\notel:\n  endpoint: localhost:4317",
+		`goblin.yaml:3: "endpoint" in otel must begin with http:// or https://`, false,
+	},
+	{
+		"receiver of traces with a query", "servers: {a: {command: npx}}\notel:\n  endpoint: http://h?key=1",
+		`goblin.yaml:3: "endpoint" in otel must not have a "?" part`, false,
+	},
+	{
+		"traces over gRPC", "servers: {a: {command: npx}}\notel:\n  protocol: grpc",
+		`goblin.yaml:3: "protocol" in otel must be http/protobuf, not "grpc"`, true,
+	},
+	{
+		"share of traces above all", "servers: {a: {command: npx}}\notel:\n  sample: 10",
+		`goblin.yaml:3: "sample" in otel must be from 0 to 1`, true,
+	},
+	{
+		"share of traces that is text", "servers: {a: {command: npx}}\notel:\n  sample: all",
+		`goblin.yaml:3: "sample" in otel must be a number from 0 to 1, not text`, true,
+	},
+	{
+		"unknown key of traces", "servers: {a: {command: npx}}\notel:\n  header: {a: b}",
+		`goblin.yaml:3: unknown key "header" in otel; did you mean "headers"?`, true,
+	},
+	{
+		"traces by a word", "servers: {a: {command: npx}}\notel: yes please",
+		`goblin.yaml:2: "otel" must be a mapping, true or false, not text`, true,
 	},
 	{
 		"unknown key in another spelling", "servers:\n  files:\n    command: npx\n    startupTimeout: 3s",

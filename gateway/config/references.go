@@ -192,7 +192,7 @@ func (r *reader) noteReferences(at keyPath, n *yaml.Node, e *expansion) {
 	switch {
 	case len(e.late) > 0 && !r.secret:
 		e.wrong = "is needed before servers start and cannot contain " + e.late[0] +
-			"; references are allowed in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token"
+			"; references are allowed in command, args, env, cwd, url, headers, oauth.client_secret, gateway.auth_token and otel.headers"
 	case len(e.failed) > 0 && r.server != nil:
 		for _, f := range e.failed { // the fix comes last, ready to copy
 			r.issue(n, "%s (%s) %s", f[0], at, f[1])
