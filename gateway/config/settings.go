@@ -10,7 +10,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Settings returns the part of a config that shapes the catalog of clients, as JSON in
+// Settings returns the part of a config that shapes the catalog of clients. It is JSON in
 // the form of a config file. It contains no command, argument of a command, environment,
 // URL, header, login or path of this machine. Servers therefore have neither command nor
 // url. Secrets and all texts in fixed arguments are hidden.

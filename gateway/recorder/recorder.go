@@ -1,0 +1,383 @@
+// Package recorder writes the traffic and the catalog of a gateway to files.
+//
+// Package recording defines the format. A [Recorder] is a sink of package telemetry. Read
+// loops only append to a bounded queue. One goroutine writes it to the current file twice
+// a second. If the queue is full, records are dropped, and a line reports
+// their number. Another goroutine compresses finished files and removes old ones. An error
+// of the disk stops the recording, never the gateway.
+//
+// Secrets are masked with the placeholders that the folder's key determines.
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/telemetry"
+	"goblin/registry"
+	"goblin/registry/recording"
+)
+
+const (
+	// flushInterval is the longest time that a record waits to be written.
+	flushInterval = 500 * time.Millisecond
+	// catalogPause limits how often lines about servers and sessions are written.
+	catalogPause = 50 * time.Millisecond
+	// slowRequest is the time after which a request gets a line before its answer.
+	slowRequest = time.Second
+)
+
+// Options configures a Recorder.
+type Options struct {
+	Folder   string
+	Max      int64         // bytes of all files in the folder
+	Age      time.Duration // maximum age of a file
+	Bodies   bool          // record params and answers
+	Version  string        // of Goblin
+	Config   string        // base name of the config, or "demo"
+	Settings json.RawMessage
+	Registry *registry.Registry
+	Mask     *config.Mask // gets the key of the folder
+	Logger   *slog.Logger
+	// AddSink connects the sink until remove is called.
+	AddSink func(telemetry.Sink) (remove func())
+	// InFlight returns the unanswered requests, masked; nil: none.
+	InFlight func() []registry.InFlight
+	// Profile returns the profile of a session, or ""; nil: none.
+	Profile func(session string) string
+	// OnStop is called once if an error stops the recording. It may be nil, and must not
+	// call Close.
+	OnStop func(error)
+}
+
+// Status describes a recording.
+type Status struct {
+	Folder  string
+	File    string // base name
+	Bytes   int64  // of the folder
+	Dropped int    // records
+	Since   time.Time
+	Error   error // of a recording that stopped, or nil
+}
+
+// Recorder records until Close, or until the disk fails.
+type Recorder struct {
+	o          Options
+	folder     *folder
+	queue      queue
+	keep       *keeper
+	removeSink func()
+	started    time.Time
+	stopped    atomic.Bool
+	dropped    atomic.Int64
+	problem    atomic.Pointer[error]
+	settings   chan json.RawMessage // capacity one: those of the next file
+	cancel     context.CancelFunc
+	work       sync.WaitGroup
+
+	// The writer's goroutine owns these.
+	file    *writer
+	catalog *catalog
+	spare   []byte
+	current json.RawMessage // settings of the current file
+}
+
+// Start opens the folder, writes the beginning of a file and records from then on. It
+// fails if another process records into the folder, or other users could read it.
+func Start(o Options) (*Recorder, error) {
+	f, key, err := openFolder(o.Folder)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	o.Folder = f.path
+	o.Mask.SetKey(key)
+	r := &Recorder{
+		o: o, folder: f, started: time.Now(), current: o.Settings, settings: make(chan json.RawMessage, 1),
+		queue: queue{full: make(chan struct{}, 1)},
+		keep:  &keeper{folder: f, limit: o.Max, age: o.Age, wake: make(chan struct{}, 1)},
+		file:  newWriter(f, o.Max),
+	}
+	r.catalog = newCatalog(&r.o)
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	changes := o.Registry.Watch(ctx, registry.Servers, registry.Sessions, registry.Tools|registry.Prompts|registry.Resources|registry.Templates|registry.Skills)
+	err = f.removeLeftovers()
+	if err == nil {
+		err = r.newFile(time.Now())
+	}
+	if err != nil {
+		cancel()
+		return nil, errors.Join(fmt.Errorf("record into %s: %w", f.path, err), f.close())
+	}
+	r.removeSink = o.AddSink(r)
+	r.work.Go(func() { r.run(ctx, changes) })
+	r.work.Go(func() {
+		r.keep.run(ctx, func(err error) { o.Logger.Warn("recordings not tidied", "folder", f.path, "err", err) })
+	})
+	return r, nil
+}
+
+// Record implements [telemetry.Sink].
+func (r *Recorder) Record(rec *registry.TrafficRecord, full telemetry.Bodies) {
+	if r.stopped.Load() {
+		return
+	}
+	var b encodedBodies
+	if r.o.Bodies {
+		var ok bool
+		if b, ok = inlineBodies(r.o.Mask, rec, &full); !ok {
+			r.queue.addLarge(rec, full)
+			return
+		}
+	}
+	buffer := lineBuffers.Get().(*[]byte)
+	*buffer = appendRecord((*buffer)[:0], rec, full.Answered, b)
+	r.queue.add(*buffer)
+	lineBuffers.Put(buffer)
+}
+
+// SetSettings starts a file with other settings, if they differ.
+func (r *Recorder) SetSettings(settings json.RawMessage) {
+	select {
+	case <-r.settings: // an older one
+	default:
+	}
+	r.settings <- settings
+}
+
+// Status returns the state of the recording.
+func (r *Recorder) Status() Status {
+	s := Status{Folder: r.o.Folder, Bytes: r.keep.size.Load(), Dropped: int(r.dropped.Load()), Since: r.started}
+	if name := r.keep.current.Load(); name != nil {
+		s.File = *name
+	}
+	if err := r.problem.Load(); err != nil {
+		s.Error = *err
+	}
+	return s
+}
+
+// Close writes the rest, finishes the file and releases the folder.
+func (r *Recorder) Close() error {
+	r.removeSink()
+	r.cancel()
+	r.work.Wait()
+	var err error
+	if r.problem.Load() == nil { // else the disk is probably full
+		err = r.keep.compress(r.file.name, func(time.Duration) bool { return true })
+	}
+	return errors.Join(err, r.folder.close())
+}
+
+// run writes until ctx is done or an error occurs.
+func (r *Recorder) run(ctx context.Context, changes <-chan registry.Changes) {
+	err := r.writeUntil(ctx, changes)
+	r.stopped.Store(true)
+	if err == nil {
+		err = r.finish(nil)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+func (r *Recorder) writeUntil(ctx context.Context, changes <-chan registry.Changes) error {
+	tick := time.NewTicker(flushInterval)
+	defer tick.Stop()
+	watched := changes
+	var pause <-chan time.Time
+	for {
+		ticked := false
+		select {
+		case <-ctx.Done():
+			return r.flush(true)
+		case settings := <-r.settings:
+			if err := r.changeSettings(settings); err != nil {
+				return err
+			}
+			continue
+		case _, ok := <-watched:
+			if watched = nil; ok {
+				pause = time.After(catalogPause)
+			}
+		case <-pause:
+			watched, pause = changes, nil
+			continue
+		case <-r.queue.full:
+		case <-tick.C:
+			ticked = true
+		}
+		if err := r.flush(ticked); err != nil {
+			return err
+		}
+	}
+}
+
+// flush writes the changes of the catalog and the queue, and starts another file if this
+// one is full. With slow it also writes the slow requests.
+func (r *Recorder) flush(slow bool) error {
+	b := r.queue.take(r.spare)
+	now := time.Now()
+	first, err := r.catalog.appendChanges(nil)
+	if err != nil {
+		return err
+	}
+	if err := r.file.write(first); err != nil {
+		return err
+	}
+	if err := r.writeBatch(&b); err != nil {
+		return err
+	}
+	r.spare = b.lines
+	if cap(r.spare) > 4*wakeSize {
+		r.spare = nil // after a burst
+	}
+	if slow {
+		if err := r.file.write(r.catalog.appendRunning(nil, now)); err != nil {
+			return err
+		}
+	}
+	r.keep.grow(r.file.takeWritten())
+	if !r.file.isFull(now) {
+		return nil
+	}
+	return r.rotate(now)
+}
+
+func (r *Recorder) rotate(now time.Time) error {
+	if err := r.finish(nil); err != nil {
+		return err
+	}
+	return r.newFile(now)
+}
+
+func (r *Recorder) changeSettings(settings json.RawMessage) error {
+	if string(settings) == string(r.current) {
+		return nil
+	}
+	if err := r.flush(false); err != nil {
+		return err
+	}
+	r.current = settings
+	return r.rotate(time.Now())
+}
+
+func (r *Recorder) writeBatch(b *batch) error {
+	from := 0
+	for i := range b.large {
+		one := &b.large[i]
+		if err := r.file.write(b.lines[from:one.at]); err != nil {
+			return err
+		}
+		from = one.at
+		line, err := r.encodeLarge(one)
+		if err == nil {
+			err = r.file.write(line)
+		}
+		if err != nil {
+			return err
+		}
+		b.large[i] = largeRecord{} // frees the bodies
+	}
+	if err := r.file.write(b.lines[from:]); err != nil {
+		return err
+	}
+	if b.dropped == 0 {
+		return nil
+	}
+	r.dropped.Add(int64(b.dropped))
+	line, err := appendLine(nil, &recording.Line{
+		Type: recording.TypeDropped, Time: time.Now(), Count: b.dropped, Error: "more traffic than the recorder could write; its queue was full",
+	})
+	if err != nil {
+		return err
+	}
+	return r.file.write(line)
+}
+
+// encodeLarge masks the bodies of a record and stores those over the limit in files.
+func (r *Recorder) encodeLarge(one *largeRecord) ([]byte, error) {
+	var b encodedBodies
+	for _, each := range []struct {
+		to   *[]byte
+		body []byte
+	}{{&b.params, one.full.Request}, {&b.answer, one.full.Response}, {&b.sent, one.full.Sent}, {&b.own, one.full.Answer}} {
+		if len(each.body) == 0 {
+			continue
+		}
+		masked := repairJSON(r.o.Mask.Head(each.body, len(each.body)))
+		if len(masked) <= recording.MaxInline {
+			*each.to = masked
+			continue
+		}
+		stored, err := r.file.storeBody(masked)
+		if err != nil {
+			return nil, err
+		}
+		if *each.to, err = stored.MarshalJSON(); err != nil {
+			return nil, err
+		}
+	}
+	return appendRecord(nil, &one.rec, one.full.Answered, b), nil
+}
+
+// newFile starts a file with the header and the complete catalog.
+func (r *Recorder) newFile(now time.Time) error {
+	if err := r.file.create(now); err != nil {
+		return err
+	}
+	name := r.file.name
+	r.keep.current.Store(&name)
+	head, err := appendLine(nil, &recording.Line{
+		Type: recording.TypeRecording, Time: now, Version: recording.Version, Goblin: r.o.Version, Config: r.o.Config,
+		Bodies: r.o.Bodies, Settings: r.current,
+	})
+	if err == nil {
+		head, err = r.catalog.appendAll(head)
+	}
+	if err == nil {
+		err = r.file.write(head)
+	}
+	if err != nil {
+		return errors.Join(err, r.file.file.Close())
+	}
+	r.file.head = r.file.size
+	r.keep.signal() // to compress the previous one
+	return nil
+}
+
+// finish writes the last line. cause is nil for an orderly end.
+func (r *Recorder) finish(cause error) error {
+	l := recording.Line{Type: recording.TypeEnd, Time: time.Now()}
+	if cause != nil {
+		l.Error = r.o.Mask.String(cause.Error())
+	}
+	line, err := appendLine(nil, &l)
+	if err == nil {
+		err = r.file.write(line)
+	}
+	return errors.Join(err, r.file.file.Close())
+}
+
+// fail stops the recording after an error of the disk.
+func (r *Recorder) fail(err error) {
+	r.stopped.Store(true)
+	r.removeSink()
+	err = fmt.Errorf("recording stopped: %s: %w", filepath.Join(r.o.Folder, r.file.name), err)
+	r.problem.Store(&err)
+	_ = r.finish(err) // probably fails for the same reason
+	r.keep.current.Store(nil)
+	r.queue.take(nil)
+	r.o.Logger.Error("recording stopped", "folder", r.o.Folder, "err", err)
+	if r.o.OnStop != nil {
+		r.o.OnStop(err)
+	}
+}
