@@ -1,12 +1,14 @@
 package recorder
 
 import (
+	"bytes"
 	"encoding/json"
-	"hash/maphash"
+	"iter"
 	"slices"
 	"time"
 
 	"goblin/registry"
+	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 	"goblin/registry/recording"
 )
@@ -15,7 +17,6 @@ import (
 // lines about later changes. Only the writer uses it.
 type catalog struct {
 	o        *Options
-	seed     maphash.Seed
 	versions [registry.Kinds]uint64 // of the lists
 	servers  map[string]*serverLines
 	sessions map[string]registry.Session
@@ -26,14 +27,15 @@ type serverLines struct {
 	handshake string
 	state     registry.State
 	problem   string
+	listed    bool
 	lists     [registry.Kinds]knownList
 }
 
-// knownList contains the hashes of definitions by the server's own names.
+// A knownList contains the entries of an immutable list by the server's own names.
 type knownList struct {
-	first  *registry.Entry // of an immutable list
-	count  int
-	hashes map[string]uint64
+	first   *registry.Entry
+	count   int
+	entries map[string]*registry.Entry
 }
 
 func firstOf(lists *registry.Snapshot, server string, k registry.Kind) *registry.Entry {
@@ -42,8 +44,6 @@ func firstOf(lists *registry.Snapshot, server string, k registry.Kind) *registry
 	}
 	return nil
 }
-
-func newCatalog(o *Options) *catalog { return &catalog{o: o, seed: maphash.MakeSeed()} }
 
 // appendAll appends the lines that begin a file, after the header.
 func (c *catalog) appendAll(dst []byte) ([]byte, error) {
@@ -83,16 +83,16 @@ func (c *catalog) appendServer(dst []byte, now time.Time, lists *registry.Snapsh
 			Handshake: shake, Lists: make(map[string][]json.RawMessage),
 		}
 		for k := range registry.Kind(registry.Kinds) {
-			all, _ := c.compare(lists, s.Name, k, &knownList{})
-			known.lists[k] = c.list(lists, s.Name, k)
-			if len(all) > 0 {
-				l.Lists[listName(k)] = all
+			known.lists[k] = newKnownList(lists, s.Name, k)
+			for e := range lists.Server(s.Name, k) {
+				l.Lists[listName(k)] = append(l.Lists[listName(k)], c.hide(e.Own()))
 			}
 		}
 		dst, err = appendLine(dst, &l)
 	case changed:
 		dst, err = c.appendLists(dst, now, lists, s.Name, known)
 	}
+	known.listed = s.Listed
 	if err != nil || s.State == known.state && s.LastError == known.problem {
 		return dst, err
 	}
@@ -131,24 +131,18 @@ func listName(k registry.Kind) string { return k.String() + "s" }
 
 func (c *catalog) appendLists(dst []byte, now time.Time, lists *registry.Snapshot, server string, known *serverLines) (_ []byte, err error) {
 	for k := range registry.Kind(registry.Kinds) {
-		if known.lists[k].first == firstOf(lists, server, k) && known.lists[k].count == lists.ServerCount(server, k) {
+		before := known.lists[k]
+		if before.first == firstOf(lists, server, k) && before.count == lists.ServerCount(server, k) {
 			continue
 		}
-		next := c.list(lists, server, k)
+		known.lists[k] = newKnownList(lists, server, k)
 		l := recording.Line{Type: recording.TypeList, Time: now, Server: server, List: listName(k)}
-		l.Added, l.Changes = c.compare(lists, server, k, &known.lists[k])
-		for name := range known.lists[k].hashes {
-			if _, ok := next.hashes[name]; !ok {
-				l.Removed = append(l.Removed, name)
-			}
-		}
-		slices.Sort(l.Removed)
-		for _, name := range l.Removed {
-			l.Changes = append(l.Changes, recording.Change{Name: name, Op: "removed"})
-		}
-		known.lists[k] = next
-		if len(l.Changes) == 0 {
+		c.compare(&l, k, before, lists.Server(server, k), known.lists[k])
+		if len(l.Added)+len(l.Removed) == 0 {
 			continue
+		}
+		if !known.listed { // the first list is no change
+			l.Changes = nil
 		}
 		if dst, err = appendLine(dst, &l); err != nil {
 			return dst, err
@@ -157,30 +151,40 @@ func (c *catalog) appendLists(dst []byte, now time.Time, lists *registry.Snapsho
 	return dst, nil
 }
 
-func (c *catalog) list(lists *registry.Snapshot, server string, k registry.Kind) knownList {
-	next := knownList{first: firstOf(lists, server, k), count: lists.ServerCount(server, k), hashes: make(map[string]uint64)}
+func newKnownList(lists *registry.Snapshot, server string, k registry.Kind) knownList {
+	list := knownList{first: firstOf(lists, server, k), count: lists.ServerCount(server, k), entries: make(map[string]*registry.Entry)}
 	for e := range lists.Server(server, k) {
-		next.hashes[e.Name] = maphash.Bytes(c.seed, e.Own())
+		list.entries[e.Name] = e
 	}
-	return next
+	return list
 }
 
-// compare returns the masked definitions that are new or changed.
-func (c *catalog) compare(lists *registry.Snapshot, server string, k registry.Kind, known *knownList) (added []json.RawMessage, changes []recording.Change) {
-	for e := range lists.Server(server, k) {
-		own := e.Own()
-		hash, ok := known.hashes[e.Name]
-		if ok && hash == maphash.Bytes(c.seed, own) {
-			continue
+// compare sets the members of a line about the difference of two lists.
+func (c *catalog) compare(l *recording.Line, k registry.Kind, before knownList, all iter.Seq[*registry.Entry], now knownList) {
+	for e := range all {
+		old, own := before.entries[e.Name], e.Own()
+		change := recording.Change{Name: e.Name, Op: registry.OpAdded}
+		if old != nil {
+			was := old.Own()
+			if bytes.Equal(was, own) {
+				continue
+			}
+			change.Op = registry.OpChanged
+			for _, text := range definition.Meaning(k.String(), was, own) {
+				change.What = append(change.What, c.o.Mask.String(text))
+			}
 		}
-		op := "added"
-		if ok {
-			op = "changed"
-		}
-		added = append(added, c.hide(own))
-		changes = append(changes, recording.Change{Name: e.Name, Op: op})
+		l.Added, l.Changes = append(l.Added, c.hide(own)), append(l.Changes, change)
 	}
-	return added, changes
+	for name := range before.entries {
+		if now.entries[name] == nil {
+			l.Removed = append(l.Removed, name)
+		}
+	}
+	slices.Sort(l.Removed)
+	for _, name := range l.Removed {
+		l.Changes = append(l.Changes, recording.Change{Name: name, Op: registry.OpRemoved})
+	}
 }
 
 func (c *catalog) appendSessions(dst []byte, now time.Time) (_ []byte, err error) {

@@ -105,7 +105,7 @@ func Start(o Options) (*Recorder, error) {
 		keep:  &keeper{folder: f, limit: o.Max, age: o.Age, wake: make(chan struct{}, 1)},
 		file:  newWriter(f, o.Max),
 	}
-	r.catalog = newCatalog(&r.o)
+	r.catalog = &catalog{o: &r.o}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	changes := o.Registry.Watch(ctx, registry.Servers, registry.Sessions, registry.Tools|registry.Prompts|registry.Resources|registry.Templates|registry.Skills)

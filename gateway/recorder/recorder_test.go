@@ -259,7 +259,7 @@ func TestServersListsAndSessionsAreRecorded(t *testing.T) {
 	tool := func(name, text string) []byte {
 		return []byte(fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object"}}`, name, text))
 	}
-	b.registry.SetState("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", ServerName: "f", ServerVersion: "1", ProtocolVersion: "2025-11-25", Capabilities: []byte(`{"tools":{}}`)})
+	b.registry.SetState("files", registry.ServerState{State: registry.StateReady, Listed: true, Transport: "stdio", ServerName: "f", ServerVersion: "1", ProtocolVersion: "2025-11-25", Capabilities: []byte(`{"tools":{}}`)})
 	b.registry.SetList("files", registry.Tool, [][]byte{tool("one", "a <b>"), tool("two", "b")})
 	b.registry.SetSession(registry.Session{ID: "s1", Transport: "stdio", Client: "tester", Version: "9", Protocol: "2025-11-25"})
 	require.NoError(t, b.start(func(o *recorder.Options) { o.Profile = func(string) string { return "coding" } }))
@@ -276,7 +276,8 @@ func TestServersListsAndSessionsAreRecorded(t *testing.T) {
 	require.Equal(t, string(tool("one", "a <b>")), string(server[0].Lists["tools"][0]))
 	lists := only(lines, recording.TypeList)
 	require.Len(t, lists, 1)
-	require.Equal(t, []recording.Change{{Name: "one", Op: "changed"}, {Name: "three", Op: "added"}, {Name: "two", Op: "removed"}}, lists[0].Changes)
+	require.Equal(t, []recording.Change{{Name: "one", Op: "changed", What: lists[0].Changes[0].What}, {Name: "three", Op: "added"}, {Name: "two", Op: "removed"}}, lists[0].Changes)
+	require.Contains(t, strings.Join(lists[0].Changes[0].What, "\n"), "description")
 	require.Equal(t, []string{"two"}, lists[0].Removed)
 	require.Len(t, lists[0].Added, 2)
 	states := only(lines, recording.TypeState)
