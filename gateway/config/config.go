@@ -114,6 +114,7 @@ type Config struct {
 	Lua      Lua
 	Log      Log
 	OTel     OTel
+	Record   Record
 	TUI      TUI
 	Warnings []Problem // by line; none prevents Goblin from starting
 	// Mistakes are warnings that goblin validate reports as mistakes. Each disables only

@@ -66,6 +66,7 @@ search: {embeddings: "http://127.0.0.1:11434/v1", model: m, auth_token: "${TOKEN
 lua: {timeout: 1s, memory: 2MiB, calls: 0, output: 4 kB}
 log: {level: debug, file: logs/goblin.log}
 otel: {endpoint: "https://otel.example.com:4318", headers: {X-Key: "${TOKEN}"}, protocol: http/protobuf, sample: 0.25}
+record: {dir: rec, max: 1MiB, days: 30, bodies: false}
 tui: {theme: dark, images: sixel, keys: {sort: F5, tools: [2, C-t], page-down: [Ctrl+V, PgDn], copy: [], mark: [space], pause: " "}}
 `
 
@@ -110,6 +111,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			On: true, Endpoint: "https://otel.example.com:4318", Headers: map[string]string{"X-Key": "s3cr3t"},
 			Protocol: config.OTelHTTPProtobuf, Sample: new(0.25),
 		},
+		Record: config.Record{On: true, Dir: "/etc/goblin/rec", Max: 1 << 20, Days: 30},
 		TUI: config.TUI{Theme: "dark", Images: "sixel", Keys: map[string][]string{
 			"sort": {"f5"}, "tools": {"2", "ctrl+t"}, "page-down": {"ctrl+v", "pgdown"}, "copy": {}, "mark": {" "}, "pause": {" "},
 		}},
@@ -134,6 +136,7 @@ func TestDefaults(t *testing.T) {
 		Search: config.Search{Model: "nomic-embed-text"},
 		Lua:    config.Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
 		Log:    config.Log{Level: slog.LevelInfo},
+		Record: config.Record{Max: 256 << 20, Days: 7, Bodies: true},
 		TUI:    config.TUI{Theme: "auto", Images: "auto"},
 	}, cfg)
 }

@@ -32,6 +32,7 @@ func defaults() Config {
 		Search: Search{Model: "nomic-embed-text"},
 		Lua:    Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
 		Log:    Log{Level: slog.LevelInfo},
+		Record: Record{Max: 256 << 20, Days: 7, Bodies: true},
 		TUI:    TUI{Theme: "auto", Images: "auto"},
 	}
 }
@@ -60,6 +61,8 @@ func topKeys() []field[Config] {
 		key("search", "Tool search.", section(searchKeys), func(c *Config) *Search { return &c.Search }),
 		key("lua", "Limits of one Lua run.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
 		key("log", "Goblin's own log.", section(logKeys), func(c *Config) *Log { return &c.Log }),
+		key("record", "Recordings of all requests, notifications and lists. true or a mapping starts them. Secrets are hidden. Default: none.",
+			record(), func(c *Config) *Record { return &c.Record }),
 		key("otel", "Traces by OpenTelemetry. true or a mapping starts them, with the standard variables (OTEL_…) for everything that is not set here. Default: no traces.",
 			otel(), func(c *Config) *OTel { return &c.OTel }),
 		key("tui", "The UI.", section(tuiKeys), func(c *Config) *TUI { return &c.TUI }),
@@ -68,7 +71,7 @@ func topKeys() []field[Config] {
 
 func sections() map[string][]string {
 	return map[string][]string{
-		"gateway": names(gatewayKeys()), "search": names(searchKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "otel": names(otelKeys()), "tui": names(tuiKeys()),
+		"gateway": names(gatewayKeys()), "search": names(searchKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "otel": names(otelKeys()), "record": names(recordKeys()), "tui": names(tuiKeys()),
 	}
 }
 

@@ -91,6 +91,22 @@ var mistakes = []mistake{
 		`goblin.yaml:2: "otel" must be a mapping, true or false, not text`, true,
 	},
 	{
+		"recordings by a word", "servers: {a: {command: npx}}\nrecord: /tmp/rec",
+		`goblin.yaml:2: "record" must be a mapping, true or false, not text`, true,
+	},
+	{
+		"recordings too small for their lists", "servers: {a: {command: npx}}\nrecord:\n  max: 10KiB",
+		`goblin.yaml:3: "max" in record must be from 1MiB to 1024GiB`, false,
+	},
+	{
+		"recordings that are removed at once", "servers: {a: {command: npx}}\nrecord:\n  days: 0",
+		`goblin.yaml:3: "days" in record must be from 1 to 36500`, true,
+	},
+	{
+		"misspelled key of recordings", "servers: {a: {command: npx}}\nrecord:\n  bodie: false",
+		`goblin.yaml:3: unknown key "bodie" in record; did you mean "bodies"?`, true,
+	},
+	{
 		"unknown key in another spelling", "servers:\n  files:\n    command: npx\n    startupTimeout: 3s",
 		`goblin.yaml:4: unknown key "startupTimeout" in server "files"; did you mean "startup_timeout"?`, true,
 	},

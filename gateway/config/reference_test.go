@@ -56,6 +56,11 @@ func TestKeyReferenceIsCurrent(t *testing.T) {
 		if each := key.each(t); each != nil && len(each.Properties) > 0 {
 			key, title = *each, "`"+name+".NAME`"
 		}
+		for _, form := range key.AnyOf { // such as a mapping instead of true
+			if len(form.Properties) > 0 {
+				key = form
+			}
+		}
 		if len(key.Properties) > 0 {
 			section(title, rows(t, "", key))
 		}
