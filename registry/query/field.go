@@ -11,10 +11,14 @@ type FieldKind uint8
 
 // The kinds, each with a function of [Field].
 const (
-	Text   FieldKind = iota // contains a text, or matches it with a *
-	YesNo                   // yes or no
-	Age                     // time since a moment: <5m, >1h
-	Number                  // >500, <=1k
+	Text     FieldKind = iota // contains a text, or matches it with a *
+	YesNo                     // yes or no
+	Age                       // time since a moment: <5m, >1h
+	Number                    // >500, <=1k
+	Texts                     // several texts: any of them matches as Text
+	Duration                  // a Number in milliseconds: >500, >1s
+	Since                     // a Time at or after: 10m ago, 02:06, a date
+	Range                     // a Time in a range: 02:06..02:07
 )
 
 // Field is a column that terms can name. Only the function of its kind is used; without
@@ -24,16 +28,40 @@ type Field struct {
 	Aliases []string // other names, not shown
 	Kind    FieldKind
 	Help    string // for help; not used here
+	// Costly marks functions that read bodies. They are called last, and only if a term
+	// names the field.
+	Costly bool
+	// Path is the placeholder of the path in terms such as arg.NAME:value, or "". Only
+	// Texts have paths.
+	Path string
 
 	Text   func(row int) string
 	YesNo  func(row int) bool
-	Time   func(row int) time.Time // the zero time matches no age
+	Time   func(row int) time.Time // the zero time matches no age and no range
 	Number func(row int) float64   // NaN matches no comparison
+	// Texts returns the values at a path, which is "" for the whole field. None are the same
+	// as one empty value.
+	Texts func(row int, path string) []string
 }
 
-func (f *Field) called(name string) bool {
+// Label returns the field's name as terms begin, such as "ms:" or "arg.NAME:".
+func (f *Field) Label() string {
+	if f.Path != "" {
+		return f.Name + "." + f.Path + ":"
+	}
+	return f.Name + ":"
+}
+
+// called reports whether a term's name means the field, and returns the path in it.
+func (f *Field) called(name string) (path string, ok bool) {
 	same := func(alias string) bool { return strings.EqualFold(alias, name) }
-	return same(f.Name) || slices.ContainsFunc(f.Aliases, same)
+	if same(f.Name) || slices.ContainsFunc(f.Aliases, same) {
+		return "", true
+	}
+	if n := len(f.Name); f.Path != "" && len(name) > n+1 && name[n] == '.' && strings.EqualFold(name[:n], f.Name) {
+		return name[n+1:], true
+	}
+	return "", false
 }
 
 func (f *Field) usable() bool {
@@ -42,10 +70,12 @@ func (f *Field) usable() bool {
 		return f.Text != nil
 	case YesNo:
 		return f.YesNo != nil
-	case Age:
+	case Age, Since, Range:
 		return f.Time != nil
-	case Number:
+	case Number, Duration:
 		return f.Number != nil
+	case Texts:
+		return f.Texts != nil
 	}
 	return false
 }

@@ -3,6 +3,7 @@ package query_test
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,10 +19,16 @@ func FuzzParse(f *testing.F) {
 		"", "a b", `"a b" -c ~d`, "server:gi mime:text/* -sub:yes", `server:"My Files" server:"`, `mime:""`, `"""`,
 		"updated:<5m ms:>=1.5k", "updated:<999999999999999999999d", "file:///x https: foo:bar", "-~\"", "- ~ -- ~~", "\x00 \xff:\xc3",
 		"İ ẞ:ς", "a:::b", "server:*", "server:=", "ms:1e9", "ms:.", "server:a\u00a0server:b", "~a\xffb",
+		"since:10m at:02:06..02:07 took:>1s arg.a.b:x", "at:9999-12-31T23:59:59.999999999..00:00", "since:9999999999999d", "at:..0000-01-01", "took:1h1ms",
 	} {
 		f.Add(text, `va "l`, "w")
 	}
 	ix := index()
+	fields := func() []query.Field {
+		more := times(now, time.Second, map[string][]string{"a.b": {"x"}})
+		more[3].Name = "took"
+		return append(fields(), more...)
+	}
 	f.Fuzz(func(t *testing.T, text, v, w string) {
 		q := query.Parse(text, fields())
 		found, err := q.Match(t.Context(), ix, now)

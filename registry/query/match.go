@@ -62,6 +62,14 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 	return found, nil
 }
 
+// Matches reports whether row 0 of the fields matches, with this text. It is for streams
+// of rows, which have no index.
+func (q *Query) Matches(text string, now time.Time) bool {
+	m := newMatcher(q, NewIndex(1, func(int) string { return text }), now)
+	_, ok := m.row(0)
+	return ok
+}
+
 // ExcludingTerm returns the term, as typed, that matches no row at all, to explain an
 // empty result. It returns "" if every term alone matches rows, or if ctx ended. Several
 // values of one field are one term.
@@ -98,6 +106,7 @@ type matcher struct {
 	now          time.Time
 	requiredMask uint64 // letters required in every match
 	caches       []cachedTest
+	bounds       [][]bound // of the spans of each condition
 }
 
 // Fields have few different values, mostly in runs.
@@ -120,8 +129,15 @@ func newMatcher(q *Query, ix *Index, now time.Time) *matcher {
 		}
 	}
 	for i := range q.conds {
-		if c := &q.conds[i]; c.texts != nil {
+		c := &q.conds[i]
+		if c.texts != nil && c.field.Kind == Text && !c.field.Costly {
 			m.caches[i] = cachedTest{lastFits: c.fits(""), results: make(map[string]bool)}
+		}
+		if c.spans != nil && m.bounds == nil {
+			m.bounds = make([][]bound, len(q.conds))
+		}
+		for j := range c.spans {
+			m.bounds[i] = append(m.bounds[i], c.spans[j].at(now))
 		}
 	}
 	return m
@@ -205,15 +221,25 @@ func (m *matcher) contains(row int32, w *word) bool {
 
 func (m *matcher) fits(row int32, i int) bool {
 	c, v := &m.q.conds[i], &m.caches[i]
-	if c.texts == nil {
+	switch {
+	case c.spans != nil:
+		at := c.field.Time(int(row))
+		return slices.ContainsFunc(m.bounds[i], func(b bound) bool { return b.contains(at) })
+	case c.texts == nil:
 		for _, fit := range c.tests {
 			if fit(int(row), m.now) {
 				return true
 			}
 		}
 		return false
+	case c.field.Kind == Texts:
+		values := c.field.Texts(int(row), c.path)
+		return slices.ContainsFunc(values, c.fits) || len(values) == 0 && c.fits("")
 	}
 	value := c.field.Text(int(row))
+	if v.results == nil {
+		return c.fits(value)
+	}
 	if value == v.last {
 		return v.lastFits
 	}

@@ -8,6 +8,7 @@ import (
 
 type token struct {
 	raw    string
+	column int    // from 1, in characters
 	not    bool   // began with -
 	fuzzy  bool   // then with ~
 	name   string // before the colon, if it may be a name
@@ -33,13 +34,17 @@ func (t token) closed() string {
 func tokens(text string) []token {
 	var all []token
 	rest := clean(text)
+	column := 1
 	for {
+		before := rest
 		rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+		column += utf8.RuneCountInString(before[:len(before)-len(rest)])
 		if rest == "" {
 			return all
 		}
 		t, n := first(rest)
-		t.raw = rest[:n]
+		t.raw, t.column = rest[:n], column
+		column += utf8.RuneCountInString(t.raw)
 		all = append(all, t)
 		rest = rest[n:]
 	}

@@ -166,6 +166,29 @@ func parseNumber(s string) (n float64, ok bool) {
 	return 0, false
 }
 
+// durations are the units of parseDuration in milliseconds. k is for thousands, as in
+// numbers.
+var durations = map[string]float64{"": 1, "ms": 1, "k": 1e3, "s": 1e3, "m": 60e3, "h": 3600e3, "d": 24 * 3600e3}
+
+// parseDuration parses 500, 1.5s, 1m30s. Without a unit, a number is in milliseconds.
+func parseDuration(s string) (ms float64, ok bool) {
+	parts := 0
+	for ; s != ""; parts++ {
+		n, rest, ok := decimal(s)
+		end := 0
+		for end < len(rest) && rest[end] != '.' && (rest[end] < '0' || rest[end] > '9') {
+			end++
+		}
+		by, known := durations[strings.ToLower(rest[:end])]
+		if !ok || !known || rest[:end] == "" && parts > 0 {
+			return 0, false
+		}
+		ms += n * by
+		s = rest[end:]
+	}
+	return ms, parts > 0
+}
+
 func testNumber(f *Field, op string, n float64) test {
 	return func(row int, _ time.Time) bool {
 		is := f.Number(row)

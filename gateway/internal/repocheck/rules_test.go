@@ -33,7 +33,7 @@ var rules = []row{
 	{"registry/rawjson", "", "knows JSON only"},
 	{"registry/keymap", "", "a leaf: names of keys, not what they do"},
 	{"registry/recording", "registry registry/rawjson registry/termtext", "defines the files of recordings; writes none of them"},
-	{"registry/query", "", "a leaf: knows neither the rows it matches nor a terminal"},
+	{"registry/query", "registry/suggest", "knows neither the rows it matches nor a terminal"},
 	{"registry/names", "", "a leaf: maps names without the catalog"},
 	{"registry/suggest", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept; knows no server or client"},
