@@ -61,7 +61,7 @@ func newHelp(a *app) uicontext.Dialog {
 	add("Filter ("+a.KeyOf("filter")+")", helpLines(grammar()))
 	var fields []helpLine
 	for _, f := range a.Panes[a.Open].Rows().FilterFields() {
-		fields = append(fields, helpLine{key: f.Name + ":", effect: f.Help})
+		fields = append(fields, helpLine{key: f.Label(), effect: f.Help})
 	}
 	name, _ := a.Panes[a.Open].Tab()
 	add("Fields of "+name, fields)
@@ -252,6 +252,10 @@ func grammar() keys.Table {
 		{Keys: []string{"sub:yes"}, Long: "yes or no"},
 		{Keys: []string{"updated:<5m"}, Long: "in the last 5 minutes; >1h: longer ago (s, m, h, d)"},
 		{Keys: []string{"size:>10k"}, Long: "numbers: < <= > >= =, with k, M, G or Ki, Mi, Gi"},
+		{Keys: []string{"ms:>1s"}, Long: "durations in ms, or with s, m, h, d"},
+		{Keys: []string{"since:10m"}, Long: "at most 10 minutes ago; also since a time or a date"},
+		{Keys: []string{"at:02:06..02:07"}, Long: "in this range, to the end of 02:07; a side may be missing or have a date"},
+		{Keys: []string{"arg.path:src"}, Long: "the argument path of a call contains it; arg.a.b: is below a"},
 		{Keys: []string{"-word"}, Long: "rows without it; also -mime:json"},
 	}
 }

@@ -62,7 +62,7 @@ func (a *app) keysDoc() string {
 	for _, p := range a.Panes {
 		for _, set := range filterFields(p) {
 			for _, f := range set.fields {
-				fmt.Fprintf(&b, "| %s | %s | %s |\n", set.of, inCode(f.Name+":"), escaped(f.Help))
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", set.of, inCode(f.Label()), escaped(f.Help))
 			}
 		}
 	}

@@ -85,6 +85,13 @@ func TestTrafficFieldsFilter(t *testing.T) {
 		"ms:<1":              {1},
 		"size:>10k":          {0},
 		"session:s-2":        {2, 3},
+		"ms:>1s":             {0, 3},
+		"at:12:00:01":        {1},
+		"at:12:00:02..":      {2, 3},
+		"since:10m":          {0, 1, 2, 3},
+		"error:there":        {1},
+		"arg.title:It's":     {0},
+		"body:sure":          {3},
 		"readme":             {1, 2},
 		"call issue":         {0},
 	} {

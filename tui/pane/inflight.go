@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/recording"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -32,8 +33,6 @@ type inFlight struct {
 	reading bool
 	reads   uint64
 }
-
-const inFlightWords = "waits, " + runningText
 
 // graceReads is the number of readings for which a finished request stays in Traffic. Its
 // record, which replaces the row, may arrive later.
@@ -66,7 +65,7 @@ func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 			continue
 		}
 		p.inFlight.rows = append(p.inFlight.rows, &trafficRow{
-			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + inFlightWords, inFlightID: u.ID, lastRead: p.inFlight.reads,
+			TrafficRecord: u.TrafficRecord, key: at.key(), words: recording.Words(&u.TrafficRecord), inFlightID: u.ID, lastRead: p.inFlight.reads,
 			client: p.clientText(&u.TrafficRecord), name: nameAtServer(&u.TrafficRecord),
 		})
 	}

@@ -7,27 +7,20 @@ import (
 	"strings"
 
 	"goblin/registry"
+	"goblin/registry/recording"
 	"goblin/registry/termtext"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
-const statusNotification = "notification"
+const runningText = recording.RunningText
 
-const runningText = "running"
+func isNotification(r *registry.TrafficRecord) bool { return recording.IsNotification(r) }
 
-func isNotification(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
-
-// isRootsRefusal reports whether a client without roots refused roots/list. That is not a
-// failure: servers probe for roots this way.
-func isRootsRefusal(r *registry.TrafficRecord) bool {
-	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
-}
+func isRootsRefusal(r *registry.TrafficRecord) bool { return recording.IsRootsRefusal(r) }
 
 // IsFailure reports whether a request failed.
-func IsFailure(r *registry.TrafficRecord) bool {
-	return !isRootsRefusal(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
-}
+func IsFailure(r *registry.TrafficRecord) bool { return recording.IsFailure(r) }
 
 // hasErrorObject reports whether the response is an error object. The code of a cancelled
 // request does not count, but its response may still be one.
@@ -39,21 +32,7 @@ func hasErrorObject(r *registry.TrafficRecord) bool {
 	return json.Unmarshal(r.Response, &e) == nil && e.Code != nil
 }
 
-func statusText(r *registry.TrafficRecord) string {
-	switch {
-	case isRootsRefusal(r):
-		return "not offered"
-	case r.Code != 0:
-		return strconv.Itoa(r.Code)
-	case r.Status == "success":
-		return "ok"
-	case r.Status == "failure":
-		return "failed"
-	case r.Status == registry.StatusInFlight:
-		return runningText
-	}
-	return r.Status
-}
+func statusText(r *registry.TrafficRecord) string { return recording.StatusText(r) }
 
 func markedStatusText(r *registry.TrafficRecord) string {
 	switch {
@@ -72,14 +51,7 @@ func nameAtServer(r *registry.TrafficRecord) string {
 	return r.Name
 }
 
-// recordSize returns the size of the response, or of the params of a notification, in
-// bytes.
-func recordSize(r *registry.TrafficRecord) int64 {
-	if isNotification(r) {
-		return int64(r.RequestSize)
-	}
-	return r.Size
-}
+func recordSize(r *registry.TrafficRecord) int64 { return recording.Size(r) }
 
 // codeNames names the error codes of JSON-RPC 2.0 (5.1) and MCP.
 var codeNames = map[int]string{

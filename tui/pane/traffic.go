@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/recording"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
@@ -98,7 +98,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	t := list.New(p.app.Ctx, p.app.Now,
 		func(r *trafficRow) string { return r.key },
 		func(r *trafficRow) string { return r.words },
-		trafficFields, list.NewOrder("time", byStart))
+		p.trafficFields, list.NewOrder("time", byStart))
 	t.Following = true
 	t.Base = func(r *trafficRow) theme.Style {
 		if isNotification(&r.TrafficRecord) {
@@ -154,38 +154,14 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	}
 }
 
-func trafficFields(rows []*trafficRow) []list.Field {
-	return []list.Field{
-		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "the server", Text: func(i int) string { return rows[i].Server }},
-		{Name: "client", Kind: list.Text, Help: "the client", Text: func(i int) string { return rows[i].Client }},
-		{Name: "method", Kind: list.Text, Help: "such as tools/call or tools/*", Text: func(i int) string { return rows[i].Method }},
-		{Name: "name", Kind: list.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
-		{Name: "dir", Kind: list.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return directionWord(rows[i].Direction) }},
-		{Name: "status", Kind: list.Text, Help: "ok, running, cancelled, client left, notification, or an error code", Text: func(i int) string {
-			if rows[i].inFlightID != "" {
-				return inFlightWords // the row shows the one that fits
-			}
-			return statusText(&rows[i].TrafficRecord)
-		}},
-		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return IsFailure(&rows[i].TrafficRecord) }},
-		{Name: "ms", Kind: list.Number, Help: "duration in ms: >500", Number: func(i int) float64 {
-			if isNotification(&rows[i].TrafficRecord) {
-				return math.NaN()
-			}
-			return float64(rows[i].Duration-rows[i].UserWait) / float64(time.Millisecond)
-		}},
-		{Name: "size", Kind: list.Number, Help: "bytes of the response: >10k", Number: func(i int) float64 {
-			return float64(recordSize(&rows[i].TrafficRecord))
-		}},
-		{Name: "session", Kind: list.Text, Help: "the client's session", Text: func(i int) string { return rows[i].Session }},
-	}
-}
-
-func directionWord(d registry.Direction) string {
-	if d == registry.ToClient {
-		return "out"
-	}
-	return "in"
+func (p *Logs) trafficFields(rows []*trafficRow) []list.Field {
+	traffic := p.app.Reg.Traffic()
+	return recording.Fields(
+		func(i int) *registry.TrafficRecord { return &rows[i].TrafficRecord },
+		func(i int) (params, response []byte) {
+			rec, _ := traffic.Record(rows[i].Seq)
+			return rec.Request, rec.Response
+		})
 }
 
 func (p *Logs) readTraffic(upTo uint64) {
@@ -209,7 +185,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 		if at := requestKeyOf(&r.TrafficRecord); !isNotification(&r.TrafficRecord) && p.removeInFlight(at) {
 			r.key = at.key() // the cursor follows the request
 		}
-		r.words = r.Method + " " + r.Name
+		r.words = recording.Words(&r.TrafficRecord)
 		r.client, r.name = p.clientText(&r.TrafficRecord), nameAtServer(&r.TrafficRecord)
 		all[i] = r
 	}
