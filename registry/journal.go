@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"log/slog"
 	"math"
 	"strings"
@@ -240,8 +241,19 @@ func (o *originTable) internSlow(v recordOrigin) *recordOrigin {
 	return &kept
 }
 
-// TrafficJournal keeps 5,000 requests, 500 notifications, and 8 MiB of bodies. When one
-// of these is full, the server with the most records loses its oldest one. Equal
+// TrafficLimits are the limits of a [TrafficJournal].
+type TrafficLimits struct {
+	Requests      int // default 5,000
+	Notifications int // default 500; adding one scans all
+	Bodies        int // bytes, default 8 MiB
+}
+
+func (l TrafficLimits) withDefaults() TrafficLimits {
+	return TrafficLimits{cmp.Or(l.Requests, maxTrafficRecords), cmp.Or(l.Notifications, maxNotifications), max(cmp.Or(l.Bodies, maxBodies), pageSize)}
+}
+
+// TrafficJournal keeps a limited number of requests, notifications, and bytes of bodies,
+// see [TrafficLimits]. When one of these is full, the server with the most records loses its oldest one. Equal
 // notifications share one record, which has the number of the last one.
 type TrafficJournal struct {
 	mu            sync.Mutex
@@ -252,7 +264,12 @@ type TrafficJournal struct {
 	requests      uint64 // ever appended
 	feed          *feed
 	latencies     *ServerLatency
+	limits        TrafficLimits
+	complete      func(*TrafficRecord) // see Options.CompleteBodies
 }
+
+// Limits returns the limits of the journal.
+func (j *TrafficJournal) Limits() TrafficLimits { return j.limits }
 
 // Append adds a record, copies its bodies and returns its number, in O(1). It allocates
 // only while the journal grows, and for new origins.
@@ -281,7 +298,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	var s *trafficEntry
 	if rec.Status == StatusNotification {
 		next.seq = j.ring.Skip()
-		s = j.notifications.put(next, req)
+		s = j.notifications.put(next, req, j.limits.Notifications)
 	} else {
 		s, next.seq = j.ring.Put(from.server, 0, nil)
 		*s = next
@@ -302,7 +319,6 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 // oldest.
 const (
 	pageSize = 2*maxBody + MaxWire // fits the bodies of any record
-	maxPages = maxBodies / pageSize
 )
 
 type bodyPage struct {
@@ -341,7 +357,7 @@ func (j *TrafficJournal) storeBodies(s *trafficEntry, req, resp, how []byte) {
 		if of.notifications {
 			oldest = j.notifications.oldest(s.server)
 		}
-		p = b.startPage(of, oldest)
+		p = b.startPage(of, oldest, j.limits.Bodies/pageSize)
 	}
 	b.server, b.last = of, p
 	s.bodies, s.pageUses, s.offset = p, p.uses, int32(len(p.text))
@@ -351,7 +367,7 @@ func (j *TrafficJournal) storeBodies(s *trafficEntry, req, resp, how []byte) {
 
 // startPage reuses the owner's oldest page if all its records are older than oldest.
 // Otherwise it takes an unused page, or the oldest page of the owner with the most pages.
-func (b *bodyPages) startPage(of pageOwner, oldest uint64) (p *bodyPage) {
+func (b *bodyPages) startPage(of pageOwner, oldest uint64, maxPages int) (p *bodyPage) {
 	if b.pages == nil {
 		b.pages = make(map[pageOwner][]*bodyPage)
 	}
@@ -421,6 +437,14 @@ func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 // Record returns a copy of one record with its bodies. Evicted bodies are nil;
 // RequestSize and ResponseSize distinguish them from empty ones.
 func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
+	rec, ok := j.record(seq)
+	if ok && j.complete != nil {
+		j.complete(&rec)
+	}
+	return rec, ok
+}
+
+func (j *TrafficJournal) record(seq uint64) (TrafficRecord, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.ring.Find(seq)

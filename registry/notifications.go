@@ -6,7 +6,8 @@ import (
 )
 
 // notificationLog holds the last notifications by sequence number. Equal ones share a
-// record. Adding one scans all records, at most [maxNotifications].
+// record. Adding one scans all records, at most
+// TrafficLimits.Notifications.
 type notificationLog struct {
 	seed          maphash.Seed
 	all           []*trafficEntry
@@ -14,7 +15,7 @@ type notificationLog struct {
 	dropped       uint64 // evicted notifications
 }
 
-func (n *notificationLog) put(next trafficEntry, params []byte) *trafficEntry {
+func (n *notificationLog) put(next trafficEntry, params []byte, most int) *trafficEntry {
 	if n.countByServer == nil {
 		n.countByServer, n.seed = make(map[string]int), maphash.MakeSeed()
 	}
@@ -25,7 +26,7 @@ func (n *notificationLog) put(next trafficEntry, params []byte) *trafficEntry {
 	case at >= 0:
 		s = n.all[at]
 		next.count, next.first, next.at = s.count+1, s.first, s.at
-	case len(n.all) == maxNotifications:
+	case len(n.all) == most:
 		at = n.oldestOfMost()
 		s = n.all[at]
 		n.dropped += uint64(s.count)

@@ -34,7 +34,11 @@ type Options struct {
 	Now    func() time.Time // default time.Now
 	// Redact is applied to the registry's own log records, which quote names and errors
 	// of servers. It may be nil.
-	Redact func(string) string
+	Redact  func(string) string
+	Traffic TrafficLimits
+	// CompleteBodies may replace the bodies of a record that [TrafficJournal.Record]
+	// returns. It may block, and may be nil.
+	CompleteBodies func(*TrafficRecord)
 }
 
 // Registry is the catalog. Create it with [New].
@@ -81,7 +85,8 @@ func New(o Options) *Registry {
 	r.order = serverNames(o.Servers)
 	r.rules = newListingRules(r.order, o.MaxName, o.Overrides)
 	r.logs.feed, r.logs.ring.Max = &r.feed, maxLogRecords
-	r.traffic.feed, r.traffic.ring.Max = &r.feed, maxTrafficRecords
+	r.traffic.feed, r.traffic.ring.Max = &r.feed, o.Traffic.withDefaults().Requests
+	r.traffic.limits, r.traffic.complete = o.Traffic.withDefaults(), o.CompleteBodies
 	r.traffic.latencies = &r.latencies
 	r.changes.feed, r.changes.ring.Max = &r.feed, maxListChanges
 	r.contents.registry, r.contents.max = r, maxContents

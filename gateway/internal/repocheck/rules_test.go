@@ -81,6 +81,7 @@ var rules = []row{
 	{"gateway/stack", "gateway gateway/childproc gateway/config gateway/configedit gateway/daemon gateway/doctor gateway/downstream gateway/filewatch gateway/jsonrpc gateway/logs gateway/mcpclient gateway/memlimit gateway/oauth gateway/policy gateway/servers gateway/state gateway/telemetry gateway/upstream gateway/view registry registry/definition registry/report registry/termtext", "assembles a gateway"},
 	{"gateway/serve", "gateway/bridge gateway/childproc gateway/cli gateway/config gateway/daemon gateway/logs gateway/remoteui gateway/stack", "the modes that serve run a stack"},
 	{"gateway/cli", "gateway/config gateway/daemon gateway/logs gateway/oauth gateway/secrets gateway/state gateway/telemetry registry/suggest registry/termtext", "shared by all commands and modes; knows none of them"},
+	{"gateway/archive", "gateway gateway/config gateway/policy gateway/telemetry gateway/view registry registry/rawjson registry/recording registry/report registry/termtext", "shows recordings with the catalog's own code; starts no server"},
 	{"gateway/demo", "", "a leaf: the demo servers"},
 	{"gateway/deploy/bundle", "", "a leaf: writes files of a release"},
 	{"gateway/deploy/releasenotes", "", "a leaf: reads the changelog as text"},

@@ -1,0 +1,172 @@
+package archive_test
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/archive"
+	"goblin/registry"
+)
+
+func load(t *testing.T, path string, o archive.Options) *archive.Archive {
+	t.Helper()
+	a, err := archive.Load(t.Context(), path, o)
+	require.NoError(t, err)
+	return a
+}
+
+func TestARecordingShowsWhatClientsSaw(t *testing.T) {
+	t.Parallel()
+	a := load(t, "testdata/night.jsonl", archive.Options{})
+	var names []string
+	for e := range a.Registry.Load().All(registry.Tool) {
+		names = append(names, e.Listed)
+	}
+	require.Equal(t, []string{"files_add", "web_fetch"}, names, "with the recorded names and filters")
+	web, _ := a.Registry.State("web")
+	require.Equal(t, registry.StateRetrying, web.State)
+	require.Equal(t, "connection lost", web.LastError)
+	files, _ := a.Registry.State("files")
+	require.Equal(t, "files-server 2.1 ready", files.ServerName+" "+files.ServerVersion+" "+string(files.State))
+	require.Equal(t, "claude-code", a.Registry.Sessions()[0].Client)
+	changes := a.Registry.ListChanges().Window(0, -1)
+	require.Len(t, changes, 1)
+	require.Equal(t, []string{`argument "y" is now required`}, changes[0].What)
+	require.Equal(t, "02:07", changes[0].Time.UTC().Format("15:04"))
+
+	b := archive.Backend{Archive: a}
+	require.Equal(t, []string{"coding"}, b.Profiles())
+	require.Equal(t, 1, b.VisibleCounts("coding")[registry.Tool])
+	require.Equal(t, []string{"profile coding"}, b.SessionDetails("c1"))
+	require.Len(t, b.InFlight(), 1)
+	require.Equal(t, uint64(6), b.InFlight()[0].Number)
+	require.EqualValues(t, 4, b.Usage().All.Calls)
+	require.EqualValues(t, 1, b.Usage().All.Errors)
+	_, err := b.Request(t.Context(), "tools/call", nil, nil)
+	require.EqualError(t, err, archive.ReadOnly)
+
+	require.Equal(t, "2026-03-01T02:06:00Z to 2026-03-01T02:07:10Z", a.Start.UTC().Format(time.RFC3339)+" to "+a.End.UTC().Format(time.RFC3339))
+	require.Equal(t, "3 events not recorded; 2 unreadable parts", a.Summary())
+	var logs []string
+	for _, rec := range a.Registry.Logs().Window(0, -1) {
+		logs = append(logs, rec.Text)
+	}
+	all := strings.Join(logs, "\n")
+	require.Contains(t, all, "disk: almost full")
+	require.Contains(t, all, "3 events not recorded: the queue was full")
+	require.Contains(t, all, "the last line is cut")
+	require.Contains(t, all, "body 00000000… of 70.0 kB is missing")
+}
+
+func TestLargeBodiesAreReadFromTheirFiles(t *testing.T) {
+	t.Parallel()
+	a := load(t, "testdata/night.jsonl", archive.Options{})
+	var found registry.TrafficRecord
+	for _, rec := range a.Registry.Traffic().Window(0, -1) {
+		if rec.Number == 3 {
+			found, _ = a.Registry.Traffic().Record(rec.Seq)
+		}
+	}
+	require.Len(t, found.Response, found.ResponseSize)
+	require.Contains(t, string(found.Response), "large the end")
+	require.Contains(t, string(found.Request), "https://example.com")
+}
+
+func TestAResourceHasItsLastRecordedContent(t *testing.T) {
+	t.Parallel()
+	a := load(t, "testdata/night.jsonl", archive.Options{})
+	inv := a.Registry.Contents().Last(registry.Resource, "files", "file:///notes.md")
+	require.NotNil(t, inv)
+	require.Contains(t, string(inv.Result), "Notes of the night")
+}
+
+func TestOnlyTheNewestRequestsAreKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "many.jsonl")
+	var text strings.Builder
+	text.WriteString(`{"type":"recording","version":1,"bodies":true,"settings":{"servers":{"s":{}}}}` + "\n")
+	for i := range 1000 {
+		fmt.Fprintf(&text, `{"type":"request","time":"2026-03-01T02:00:%02dZ","n":%d,"server":"s","method":"tools/call","name":"s_t","outcome":"success","params":{}}`+"\n", i%60, i+1)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	var total int64
+	a := load(t, path, archive.Options{Requests: 100, Progress: func(read, all int64) {
+		require.LessOrEqual(t, read, all)
+		total = all
+	}})
+	require.EqualValues(t, text.Len(), total)
+	require.Equal(t, "the newest 100 of 1000 requests", a.Summary())
+	require.Equal(t, uint64(901), a.Registry.Traffic().Window(0, 1)[0].Number)
+
+	kept := load(t, path, archive.Options{Keep: func(rec *registry.TrafficRecord) bool { return rec.Number == 7 }})
+	require.Equal(t, 1, kept.Kept)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := archive.Load(ctx, path, archive.Options{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Restarts between files must not show old sessions, and must show changed lists.
+func TestTheFilesOfAFolderFollowEachOther(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := func(session, tool string) string {
+		return `{"type":"recording","version":1,"bodies":true,"settings":{"servers":{"s":{}}}}` + "\n" +
+			`{"type":"server","time":"2026-03-01T02:00:00Z","server":"s","lists":{"tools":[{"name":"` + tool + `"}]}}` + "\n" +
+			`{"type":"client","session":"` + session + `","client":"x"}` + "\n" +
+			`{"type":"running","n":1,"session":"` + session + `","method":"tools/call"}` + "\n"
+	}
+	first, err := os.Create(filepath.Join(folder, "1.jsonl.gz"))
+	require.NoError(t, err)
+	z := gzip.NewWriter(first)
+	_, err = z.Write([]byte(file("old", "a")))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.NoError(t, first.Close())
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "2.jsonl"), []byte(file("new", "b")), 0o600))
+	a := load(t, folder, archive.Options{})
+	require.Len(t, a.Registry.Sessions(), 1)
+	require.Equal(t, "new", a.Registry.Sessions()[0].ID)
+	require.Len(t, archive.Backend{Archive: a}.InFlight(), 1)
+	var ops []string
+	for _, c := range a.Registry.ListChanges().Window(0, -1) {
+		ops = append(ops, c.Op+" "+c.Name)
+	}
+	require.Equal(t, []string{"removed a", "added b"}, ops)
+}
+
+func TestDamagedSettingsShowTheRest(t *testing.T) {
+	t.Parallel()
+	for _, settings := range []string{``, `,"settings":7`, `,"settings":{"servers":[]}`, `,"settings":{"servers":{"s":{"tools":7}}}`, `,"settings":{"nonsense":true,"servers":{"s":null}}`} {
+		path := filepath.Join(t.TempDir(), "x.jsonl")
+		text := `{"type":"recording","version":1,"bodies":true` + settings + "}\n" +
+			`{"type":"server","server":"s","lists":{"tools":[{"name":"a"},7,{"name":"\u001b"}],"unknown":[{}]}}` + "\n" +
+			`{"type":"list","server":"s","list":"tools","removed":["a"],"added":[{}]}` + "\n" +
+			`{"type":"request","n":1,"server":"t","method":"x","answer":[{"$file":"../../etc/passwd","size":3}]}` + "\n"
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		a := load(t, path, archive.Options{})
+		require.Equal(t, 1, a.Kept, settings)
+		require.NotEmpty(t, a.Problems, settings)
+	}
+}
+
+func TestOtherFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"empty": "", "text": "hello\n"} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := archive.Load(t.Context(), path, archive.Options{})
+		require.ErrorContains(t, err, "not a recording", name)
+	}
+	_, err := archive.Load(t.Context(), filepath.Join(t.TempDir(), "missing"), archive.Options{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
