@@ -1,9 +1,9 @@
 // Package archive loads a recording into a registry and shows it without servers.
 //
-// [Load] reads files of any size with limited memory: it keeps the newest requests, their
-// bodies up to 64 KiB, and the references to larger ones, which are read on demand. It
-// accepts damaged recordings and reports what it could not read. An [Archive] is safe for
-// concurrent use and changes no more after Load.
+// [Load] reads files of any size with limited memory. It keeps the newest requests and
+// bodies up to 64 KiB; larger ones are read on demand. It accepts damaged recordings and
+// reports what it could not read. An [Archive] is safe for concurrent use and changes no
+// more after Load.
 package archive
 
 import (
@@ -78,8 +78,7 @@ type largeBodies struct {
 	params, answer *recording.Body
 }
 
-// Load reads a recording: a file, or a folder with files. The error names the file and
-// says what is wrong; the end of ctx stops reading.
+// Load reads a recording: a file, or a folder with files. The end of ctx stops it.
 func Load(ctx context.Context, path string, o Options) (*Archive, error) {
 	settings, err := lastSettings(path)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/archive"
+	"goblin/gateway/config"
 	"goblin/registry"
 )
 
@@ -169,4 +170,27 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}
 	_, err := archive.Load(t.Context(), filepath.Join(t.TempDir(), "missing"), archive.Options{})
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestSettingsOfAConfigKeepNamesAndOrder(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse("c.yaml", []byte(`{gateway: {namespace: flat, max_name: 40}, servers: {b: {command: x, tools: {deny: [no]}, disabled: true}, a: {url: "https://example.com/mcp", overrides: {tools: {t: {name: other}}}}}}`), os.LookupEnv)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	text := `{"type":"recording","version":1,"bodies":true,"settings":` + string(config.Settings(cfg)) + "}\n" +
+		`{"type":"server","server":"a","lists":{"tools":[{"name":"t"}],"resources":[{"uri":"x:1"}]}}` + "\n"
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	a := load(t, path, archive.Options{})
+	require.Empty(t, a.Problems)
+	var states []string
+	for _, s := range a.Registry.States() {
+		states = append(states, s.Name+" "+string(s.State))
+	}
+	require.Equal(t, []string{"b disabled", "a ready"}, states)
+	for e := range a.Registry.Load().All(registry.Tool) {
+		require.Equal(t, "a_other", e.Listed)
+	}
+	for e := range a.Registry.Load().All(registry.Resource) {
+		require.Equal(t, "a_x:1", strings.ReplaceAll(e.Listed, "x_1", "x:1"), "flat")
+	}
 }

@@ -3,42 +3,28 @@ package archive
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"goblin/gateway/config"
+	"goblin/registry/rawjson"
 )
 
-// parseSettings returns the config of a recording. Its servers cannot be started.
+// parseSettings returns the config of a recording. Its servers cannot be started. The
+// order of servers is kept, because listed names depend on it.
 func parseSettings(settings json.RawMessage) (*config.Config, error) {
-	var all map[string]json.RawMessage
-	if len(settings) == 0 {
+	if !rawjson.IsObject(settings) {
 		return nil, errors.New("the recording has no settings")
 	}
-	if err := json.Unmarshal(settings, &all); err != nil {
-		return nil, fmt.Errorf("settings: %w", err)
+	servers := rawjson.Get(settings, "servers")
+	if rawjson.IsObject(servers) {
+		settings = rawjson.SetMember(settings, "servers", rawjson.Filter(servers, func(_ rawjson.Key, server []byte) ([]byte, bool) {
+			if !rawjson.IsObject(server) {
+				server = []byte("{}")
+			}
+			if rawjson.Get(server, "url") == nil && rawjson.Get(server, "command") == nil {
+				server = rawjson.SetMember(server, "command", []byte(`"recorded"`))
+			}
+			return server, true
+		}))
 	}
-	var servers map[string]map[string]json.RawMessage
-	if of := all["servers"]; of != nil {
-		if err := json.Unmarshal(of, &servers); err != nil {
-			return nil, fmt.Errorf("settings of servers: %w", err)
-		}
-	}
-	for name, server := range servers {
-		if server == nil {
-			server = make(map[string]json.RawMessage)
-			servers[name] = server
-		}
-		if server["url"] == nil && server["command"] == nil {
-			server["command"] = json.RawMessage(`"recorded"`)
-		}
-	}
-	text, err := json.Marshal(servers)
-	if err != nil {
-		return nil, err
-	}
-	all["servers"] = text
-	if text, err = json.Marshal(all); err != nil {
-		return nil, err
-	}
-	return config.Parse("recording.yaml", text, func(string) (string, bool) { return "", false })
+	return config.Parse("recording.yaml", settings, func(string) (string, bool) { return "", false })
 }
