@@ -20,7 +20,7 @@ import (
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsOptions{
 		Context: a.Context, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.IsFailure,
-		Daemon: "Daemon: " + a.o.Daemon.runs(a.Now()) + ".",
+		Daemon: a.processText(),
 	}))
 }
 

@@ -64,11 +64,14 @@ type laterMsg func() tea.Cmd
 func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
 	a := &app{
 		Layout: &pane.Layout{
-			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
+			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, Clock: o.Now, After: later},
 			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewHistory(pane.IsFailure),
 		},
 		o: o, parkedCursor: func(int, int) {}, mouse: true, images: &images.Renderer{},
 		wake: make(chan struct{}, 1),
+	}
+	if r := o.Recording; r != nil {
+		a.ReadOnly, a.Now = "this is a recording", func() time.Time { return r.End }
 	}
 	a.Shell, a.Wake = a, a.wakeUp
 	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.SetValue, a.gettingStarted
@@ -147,6 +150,7 @@ func (a *app) Init() tea.Cmd {
 		cmds = append(cmds, p.Refresh(registry.AllChanges))
 	}
 	a.header.refresh(a)
+	cmds = append(cmds, a.showRecording())
 	return tea.Batch(cmds...)
 }
 
@@ -208,7 +212,7 @@ func (a *app) tick() tea.Cmd { return a.After(beatInterval, laterMsg(a.refreshCl
 func (a *app) refreshClocks() tea.Cmd {
 	a.header.refresh(a)
 	a.header.updateRates(a)
-	if a.Flash.Text != "" && a.Now().After(a.Flash.Until) {
+	if a.Flash.Text != "" && a.Clock().After(a.Flash.Until) {
 		a.Flash = uicontext.Flash{}
 	}
 	for _, d := range a.Details {

@@ -88,11 +88,16 @@ func (a *app) moreCommands() []command {
 		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column, or reverse the order", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
 		{names: []string{"setup"}, long: "Show how to add servers and connect clients", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
+	}, append(a.readOnlyCommands(append(a.changingCommands(), a.serverCommands()...)), a.logCommands()...)...)
+}
+
+func (a *app) changingCommands() []command {
+	return []command{
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().NoEditReason() }, run: func(string) tea.Cmd { return a.servers().Add() }},
 		{names: []string{"clear all"}, long: "Remove all cached content", run: func(string) tea.Cmd {
 			return a.Say("Removed %s", termtext.Count(a.Reg.Contents().ClearAll(), "cached result"))
 		}},
-	}, append(a.serverCommands(), a.logCommands()...)...)
+	}
 }
 
 func (a *app) logCommands() []command {

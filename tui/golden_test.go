@@ -86,6 +86,17 @@ func TestGoldenScreens(t *testing.T) {
 			golden(t, c.name, frames+"== 120x40 with colours\n"+r.app.View())
 		})
 	}
+	for name, keys := range map[string]string{"recording": "5 ] k k", "recording-tools": "2 enter"} {
+		t.Run(name, func(t *testing.T) {
+			var frames string
+			for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}} {
+				frames += newExampleUI(t, size[0], size[1], plainEnv, ofRecording).keys(keys).goldenSection()
+			}
+			r := newExampleUI(t, 120, 40, colourEnv, ofRecording).keys(keys)
+			r.goldenSection()
+			golden(t, name, frames+"== 120x40 with colours\n"+r.app.View())
+		})
+	}
 	t.Run("ascii", func(t *testing.T) {
 		s := newExampleUI(t, 80, 24, asciiEnv).keys("4").screen()
 		for _, c := range s {

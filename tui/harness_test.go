@@ -327,7 +327,7 @@ func newTestUI(t testing.TB, w, h int, servers ...string) *testUI {
 }
 
 // newTestUIWith returns a UI over a registry, with the environment of its terminal.
-func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, env map[string]string) *testUI {
+func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, env map[string]string, change ...func(*Options)) *testUI {
 	t.Helper()
 	r := &testUI{
 		t: t, reg: reg, clock: clock,
@@ -336,10 +336,14 @@ func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: Daemon{
+	o := Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: Daemon{
 		Config: "/etc/goblin/work.yaml", Owner: true, Command: []string{"goblin", "stdio"},
 		PID: 4711, Started: clock.current.Add(-2 * time.Hour), Terminal: "/dev/pts/3",
-	}}, dialog.NewQuestions(), r.backend, r.term)
+	}}
+	for _, set := range change {
+		set(&o)
+	}
+	r.app = newApp(ctx, o, dialog.NewQuestions(), r.backend, r.term)
 	if len(reg.States()) > 0 {
 		r.app.Open = pane.PaneResources // where most tests begin
 	}

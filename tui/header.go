@@ -108,6 +108,9 @@ func (a *app) configName() string {
 
 func (a *app) headerLine() string {
 	lk, h := a.Theme, &a.header
+	if a.o.Recording != nil {
+		return lk.Sides(a.appendSparklines(a.recordingHeader(), a.W-1), "", a.W)
+	}
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
 	name := a.configName()
@@ -270,6 +273,8 @@ func (a *app) barLine() string {
 func (a *app) idleLine() string {
 	lk, o := a.Theme, a.o.Daemon
 	switch {
+	case a.o.Recording != nil:
+		return a.recordingLine()
 	case !o.Owner && o.PID > 0 && a.header.clients == 0 && a.header.screens <= 1:
 		return lk.Fit(lk.Warn.On(" connected to the daemon ("+o.runs(a.Now())+")")+lk.Dim.On("; stop it with \"goblin stop\""), a.W)
 	case a.Geometry().Border == 0 && a.Panes[a.Open].Rows().Total() > 0: // otherwise the border shows it

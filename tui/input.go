@@ -46,7 +46,7 @@ func (a *app) isTyping() bool {
 }
 
 func (a *app) key(msg tea.KeyMsg) tea.Cmd {
-	if a.Now().Sub(a.Flash.Since) > minFlashTime {
+	if a.Clock().Sub(a.Flash.Since) > minFlashTime {
 		a.Flash = uicontext.Flash{}
 	}
 	if n := len(a.Dialogs); n > 0 {
@@ -84,6 +84,9 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 }
 
 func (a *app) whyDisabled(b *keys.Binding) string {
+	if why := a.whyReadOnly(b.ID); why != "" {
+		return why
+	}
 	why := b.WhyDisabled
 	if why == nil {
 		why = a.Handlers[a.Open][b.ID].WhyDisabled
@@ -139,8 +142,8 @@ func (a *app) scrollAt(g pane.Geometry, msg tea.MouseMsg, by int) {
 }
 
 func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
-	again := msg.X == a.LastClick.X && msg.Y == a.LastClick.Y && a.Now().Sub(a.LastClick.Time) < doubleClick
-	a.LastClick = pane.Click{X: msg.X, Y: msg.Y, Time: a.Now()}
+	again := msg.X == a.LastClick.X && msg.Y == a.LastClick.Y && a.Clock().Sub(a.LastClick.Time) < doubleClick
+	a.LastClick = pane.Click{X: msg.X, Y: msg.Y, Time: a.Clock()}
 	if again {
 		a.LastClick = pane.Click{} // does not open it again
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 // newExampleUI returns a UI over four servers with tools, prompts, resources and traffic.
-func newExampleUI(t testing.TB, w, h int, env map[string]string) *testUI {
+func newExampleUI(t testing.TB, w, h int, env map[string]string, change ...func(*Options)) *testUI {
 	t.Helper()
 	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	reg := registry.New(registry.Options{Servers: []string{"files", "github", "weather", "legacy"}, Now: clock.now})
-	r := newTestUIWith(t, reg, clock, w, h, env)
+	r := newTestUIWith(t, reg, clock, w, h, env, change...)
 	r.setReady("files").setReady("github").setReady("weather")
 	reg.SetState("legacy", registry.ServerState{State: registry.StateRetrying, Transport: "http", LastError: "connect \"legacy\": connection refused", Restarts: 3})
 	var files []string

@@ -64,14 +64,15 @@ func (h *Daemon) runs(now time.Time) string {
 
 // Options configure a UI. Only Registry is required.
 type Options struct {
-	Registry *registry.Registry
-	Daemon   Daemon
-	Theme    string // see [theme.Themes]; "" is "auto"
-	ASCII    bool
-	Images   string              // see [images.ChooseProtocol]; "" is "auto"
-	Keys     map[string][]string // by action, overriding the defaults; see goblin/registry/keymap
-	Logger   *slog.Logger
-	Now      func() time.Time
+	Registry  *registry.Registry
+	Daemon    Daemon
+	Recording *Recording // nil for a running gateway
+	Theme     string     // see [theme.Themes]; "" is "auto"
+	ASCII     bool
+	Images    string              // see [images.ChooseProtocol]; "" is "auto"
+	Keys      map[string][]string // by action, overriding the defaults; see goblin/registry/keymap
+	Logger    *slog.Logger
+	Now       func() time.Time
 }
 
 // Screen is one UI. Create it with [New].

@@ -71,6 +71,7 @@ func newLoader(path string, header *recording.Line, o Options) *loader {
 func (l *loader) add(line *recording.Line, folder string) {
 	a := l.archive
 	if !line.Time.IsZero() {
+		line.Time = line.Time.Local()
 		l.at = line.Time
 		if a.Start.IsZero() || line.Time.Before(a.Start) {
 			a.Start = line.Time

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"runtime/debug"
@@ -92,7 +93,7 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	defer h.screens.Add(-1)
 	full := h.screens.Add(1) > MaxScreens
-	_ = h.showUI(ctx, c, r, func(ctx context.Context, conn *remoteui.Conn) error {
+	_ = showUI(ctx, h.Logger(), c, r, func(ctx context.Context, conn *remoteui.Conn) error {
 		if full {
 			return fmt.Errorf("this daemon already shows the maximum of %d UIs", MaxScreens)
 		}
@@ -102,8 +103,7 @@ func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 
 // showUI shows one UI over a relay. It returns nil when the user quits or the relay
 // disconnects, and [ErrStopped] when ctx ends.
-func (h *Daemon) showUI(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
-	log := h.Logger()
+func showUI(ctx context.Context, log *slog.Logger, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
 	conn, err := remoteui.Accept(c, r)
 	if err != nil {
 		log.Warn("UI refused", "err", err)
@@ -143,13 +143,14 @@ func stopReason(ctx context.Context, err error) error {
 
 // showLocal shows the daemon's own UI, with the errors of showUI.
 func (h *Daemon) showLocal(ctx context.Context, t remoteui.Terminal) error {
+	return showHere(ctx, h.Logger(), t, func(ctx context.Context, conn *remoteui.Conn) error { return h.show(ctx, h, conn, true) })
+}
+
+// showHere shows a UI of this process on its terminal, with the errors of showUI.
+func showHere(ctx context.Context, log *slog.Logger, t remoteui.Terminal, show func(context.Context, *remoteui.Conn) error) error {
 	near, far := net.Pipe()
 	shown := make(chan error, 1)
-	go func() {
-		shown <- h.showUI(ctx, far, far, func(ctx context.Context, conn *remoteui.Conn) error {
-			return h.show(ctx, h, conn, true)
-		})
-	}()
+	go func() { shown <- showUI(ctx, log, far, far, show) }()
 	_, err := remoteui.Relay(ctx, near, t)
 	failed := <-shown
 	// The side that failed first has the cause. The other saw a closed pipe.

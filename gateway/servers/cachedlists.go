@@ -132,7 +132,7 @@ func (f *Manager) listCached(b *Server) {
 	}
 	if ok {
 		b.sink.write(func() { f.o.Registry.ListsComplete(b.Name()) }) // also the empty ones
-		b.sink.SetVisible(b.Name(), true) // it may have been disabled before
+		b.sink.SetVisible(b.Name(), true)                             // it may have been disabled before
 	}
 	b.CacheLoaded(ok)
 	if !ok {

@@ -214,7 +214,7 @@ type Tools struct {
 func newTools(a *Layout) *Tools {
 	p := &Tools{callablePane: callablePane{
 		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
-		follow: registry.Tools | registry.Skills | registry.Pins, emptyHint: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
+		follow: registry.Tools | registry.Skills | registry.Pins, emptyHint: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.unlessReadOnly(a.KeyOf("call") + " calls it."),
 		about: aboutTool, body: viewer.FromTool,
 	}}
 	p.setColumns(list.Column[*registry.Entry]{
@@ -312,7 +312,7 @@ type Prompts struct{ callablePane }
 func newPrompts(a *Layout) *Prompts {
 	p := &Prompts{callablePane{
 		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
-		follow: registry.Prompts, emptyHint: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
+		follow: registry.Prompts, emptyHint: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.unlessReadOnly(a.KeyOf("open") + " gets its messages."),
 		about: aboutPrompt, body: viewer.FromPrompt,
 	}}
 	p.setColumns(list.Column[*registry.Entry]{Name: "arguments", Priority: 1, MinWidth: 12, PreferredWidth: 24, Text: signature, Unsorted: true})
@@ -344,6 +344,9 @@ func aboutPrompt(e *registry.Entry) (arguments, more []viewer.Field) {
 func (p *Prompts) Handlers() map[string]keys.Handler {
 	acts := p.callablePane.commonHandlers()
 	get := keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd {
+		if p.app.ReadOnly != "" {
+			return p.app.openDetail(true)
+		}
 		p.app.Opened = true
 		return dialog.GetPrompt(p.app.Context, p.current())
 	}}

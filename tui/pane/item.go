@@ -102,3 +102,11 @@ func templateLiterals(template string) []string {
 		parts, template = append(parts, before), after
 	}
 }
+
+// unlessReadOnly returns a hint at a request, or another one in a recording.
+func (a *Layout) unlessReadOnly(hint string) string {
+	if a.ReadOnly == "" {
+		return hint
+	}
+	return "This is a recording; " + a.KeyOf("inspect") + " shows its requests."
+}

@@ -298,7 +298,7 @@ func (p *Resources) Subject() Subject {
 				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + state.State.Label()})
 			}
 			last.Fields = f
-			return append(append(blocks, contentBlocks(inv, viewer.FromResource, hint)...), rawBlocks(e)...)
+			return append(append(blocks, contentBlocks(inv, viewer.FromResource, p.app.unlessReadOnly(hint))...), rawBlocks(e)...)
 		},
 	}
 }
@@ -355,6 +355,9 @@ func (p *Resources) whyNotCall() string {
 
 func (p *Resources) openItem() tea.Cmd {
 	it := p.Item()
+	if p.app.ReadOnly != "" {
+		return p.app.openDetail(true)
+	}
 	if it.Kind == registry.Template {
 		p.app.Opened = true
 		return dialog.Expand(p.app.Context, it)

@@ -38,7 +38,9 @@ func (p *Servers) Subject() Subject {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
-			blocks = append(blocks, serverHelp(s, p.app.KeyOf)...)
+			if p.app.ReadOnly == "" {
+				blocks = append(blocks, serverHelp(s, p.app.KeyOf)...)
+			}
 			blocks = append(blocks, p.app.approvalBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)

@@ -337,6 +337,9 @@ func (p *Servers) Handlers() map[string]keys.Handler {
 // open also starts an idle server and diagnoses a failed one.
 func (p *Servers) open() tea.Cmd {
 	open := p.app.openDetail(p.Table.Len() > 0)
+	if p.app.ReadOnly != "" {
+		return open
+	}
 	s, _ := p.Table.Selected()
 	switch s.State {
 	case registry.StateSleeping:

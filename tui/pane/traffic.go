@@ -115,7 +115,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Count, r.Last) }
 	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Name} }
 	t.SetColumns(p.trafficColumns()...)
-	return &records[*trafficRow]{Table: t, limit: MaxTraffic, separateLimit: maxNotifications, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
+	return &records[*trafficRow]{Table: t, limit: max(MaxTraffic, p.app.Reg.Traffic().Limits().Requests), separateLimit: max(maxNotifications, p.app.Reg.Traffic().Limits().Notifications), separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {

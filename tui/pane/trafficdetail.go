@@ -22,12 +22,16 @@ func (p *Logs) trafficSubject() Subject {
 	if !ok {
 		return Subject{}
 	}
-	reg, rec, cancel, lk := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel"), p.app.Theme
+	reg, rec, lk := p.app.Reg, r.TrafficRecord, p.app.Theme
+	status := runningText + "; " + p.app.KeyOf("cancel") + " cancels it"
+	if p.app.ReadOnly != "" {
+		status = "no answer in the recording"
+	}
 	if r.inFlightID != "" {
 		return Subject{
 			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clockText(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Section {
-				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: runningText + "; " + cancel + " cancels it"})
+				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: status})
 				blocks := append([]viewer.Section{{Kind: viewer.Fields, Fields: facts}}, bodyBlocks("Request", rec.Request, rec.RequestSize)...)
 				return append(blocks, headerBlocks(&rec)...)
 			},

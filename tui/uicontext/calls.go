@@ -178,6 +178,9 @@ func (c *Calls) ForItem(it Item) *Running {
 // Start sends a request. Its answer is stored in the content cache.
 func (c *Calls) Start(r Request) tea.Cmd {
 	a := c.app
+	if a.ReadOnly != "" {
+		return a.Complain("%s; no requests are sent", a.ReadOnly)
+	}
 	if len(c.Running) >= maxRunning {
 		return a.Complain("%d requests are already running; %s cancels one", maxRunning, a.KeyOf("cancel"))
 	}

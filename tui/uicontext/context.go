@@ -32,11 +32,14 @@ type Context struct {
 	Backend Backend
 	Term    Terminal
 	Log     *slog.Logger
-	Now     func() time.Time
-	After   func(d time.Duration, msg tea.Msg) tea.Cmd
-	Wake    func()                     // wakes the UI; never blocks
-	KeyOf   func(action string) string // an action's key, for texts
-	Actions keymap.Map                 // with the config's keys
+	Now     func() time.Time // of the data; stands still in a recording
+	Clock   func() time.Time // for input and messages
+	// ReadOnly is the reason why the UI sends no requests and changes nothing, or "".
+	ReadOnly string
+	After    func(d time.Duration, msg tea.Msg) tea.Cmd
+	Wake     func()                     // wakes the UI; never blocks
+	KeyOf    func(action string) string // an action's key, for texts
+	Actions  keymap.Map                 // with the config's keys
 
 	Theme   *theme.Theme
 	W, H    int
@@ -72,7 +75,7 @@ const flashTime = 6 * time.Second
 
 // Say shows a message.
 func (c *Context) Say(format string, args ...any) tea.Cmd {
-	c.Flash = Flash{Text: fmt.Sprintf(format, args...), Since: c.Now(), Until: c.Now().Add(flashTime)}
+	c.Flash = Flash{Text: fmt.Sprintf(format, args...), Since: c.Clock(), Until: c.Clock().Add(flashTime)}
 	return nil
 }
 

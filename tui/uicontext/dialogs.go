@@ -56,6 +56,9 @@ func ScrollPosition(d Dialog) string {
 func (a *Context) SendTo(d Dialog, msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {
 		if b := d.Keys().WithKeys(a.Actions).Find(key, 0); b != nil {
+			if a.ReadOnly != "" && slices.Contains(gatewayActions, b.ID) {
+				return a.Complain("%s; nothing can be changed", a.ReadOnly)
+			}
 			return b.Run()
 		}
 	}
@@ -67,8 +70,15 @@ func (a *Context) DialogHints(d Dialog) []keys.Hint {
 	if d, ok := d.(interface{ Hints() []keys.Hint }); ok {
 		return d.Hints()
 	}
-	return d.Keys().WithKeys(a.Actions).Hints()
+	t := d.Keys().WithKeys(a.Actions)
+	if a.ReadOnly != "" {
+		t = slices.DeleteFunc(t, func(b keys.Binding) bool { return slices.Contains(gatewayActions, b.ID) })
+	}
+	return t.Hints()
 }
+
+// gatewayActions are the actions of dialogs that need a running gateway.
+var gatewayActions = []string{"clients.disconnect", "subscriptions.toggle", "past.call", "exchange.call"}
 
 // Push opens a dialog in front.
 func (a *Context) Push(d Dialog) tea.Cmd {

@@ -24,7 +24,7 @@ type row struct{ name, imports, why string }
 // rules contains the internal packages that each package may import, and the reason. A
 // row that ends in "/..." applies to all packages below it without their own row.
 var rules = []row{
-	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
+	{"main", "gateway/archive gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
 
 	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows no transport, UI or gateway"},
 	{"registry/cache", "", "a leaf: bounded collections of any values"},
@@ -79,7 +79,7 @@ var rules = []row{
 	{"gateway/mcpclient", "gateway/jsonrpc registry/rawjson", "a client of a gateway; knows no daemon"},
 	{"gateway/bridge", "gateway/jsonrpc gateway/mcpclient registry/rawjson", "knows the messages of a session, not where daemons are"},
 	{"gateway/stack", "gateway gateway/childproc gateway/config gateway/configedit gateway/daemon gateway/doctor gateway/downstream gateway/filewatch gateway/jsonrpc gateway/logs gateway/mcpclient gateway/memlimit gateway/oauth gateway/policy gateway/servers gateway/state gateway/telemetry gateway/upstream gateway/view registry registry/definition registry/report registry/termtext", "assembles a gateway"},
-	{"gateway/serve", "gateway/bridge gateway/childproc gateway/cli gateway/config gateway/daemon gateway/logs gateway/remoteui gateway/stack", "the modes that serve run a stack"},
+	{"gateway/serve", "gateway/archive gateway/bridge gateway/childproc gateway/cli gateway/config gateway/daemon gateway/logs gateway/remoteui gateway/stack registry/termtext", "the modes that serve run a stack"},
 	{"gateway/cli", "gateway/config gateway/daemon gateway/logs gateway/oauth gateway/secrets gateway/state gateway/telemetry registry/suggest registry/termtext", "shared by all commands and modes; knows none of them"},
 	{"gateway/archive", "gateway gateway/config gateway/policy gateway/telemetry gateway/view registry registry/rawjson registry/recording registry/report registry/termtext", "shows recordings with the catalog's own code; starts no server"},
 	{"gateway/demo", "", "a leaf: the demo servers"},
