@@ -1,4 +1,4 @@
-package pane_test
+package export_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/pane"
+	"goblin/registry/export"
 )
 
 func TestCommands(t *testing.T) {
@@ -26,7 +26,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := pane.ShellCommand(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)}, "")
+			got, why := export.ShellCommand(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)}, "")
 			require.Equal(t, tt.want, got)
 			require.Equal(t, got == "", why != "")
 		})
