@@ -64,8 +64,8 @@ type laterMsg func() tea.Cmd
 func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
 	a := &app{
 		Layout: &pane.Layout{
-			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, Clock: o.Now, After: later},
-			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewHistory(pane.IsFailure),
+			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, Clock: o.Now, After: later, Endpoint: o.Daemon.endpoint()},
+			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Pulse: pane.NewHistory(pane.IsFailure),
 		},
 		o: o, parkedCursor: func(int, int) {}, mouse: true, images: &images.Renderer{},
 		wake: make(chan struct{}, 1),

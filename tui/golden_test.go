@@ -63,6 +63,7 @@ func TestGoldenScreens(t *testing.T) {
 		{"logs-events", "5"},
 		{"logs-traffic", "5 ]"},
 		{"logs-exchange", "5 ] k k enter"},
+		{"logs-copy-menu", "5 ] k k Y j j"},
 		{"usage", "6"},
 		{"usage-clients", "6 ] j enter"},
 		{"help", "?"},

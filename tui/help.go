@@ -308,6 +308,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Lists of values", (*dialog.FilterList)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
+		{by("Copy as", "copy-content"), new(dialog.Snippets).Keys()},
 		{by("Profiles", "view"), (*dialog.ProfileChooser)(nil).Keys()},
 		{by("JSON path", "query"), (*dialog.Query)(nil).Keys()},
 		{"Text input", (*dialog.TextPrompt)(nil).Keys()},

@@ -127,7 +127,7 @@ func (a *app) doKeys() keys.Table {
 func (a *app) keepKeys() keys.Table {
 	return keys.Table{
 		{ID: "copy", Hint: "copy", Long: "Copy the URI or name (traffic: the JSON-RPC)", Names: []string{"copy"}, SearchWords: "yank clipboard", Run: a.copyName},
-		{ID: "copy-content", Long: "Copy the raw content (traffic: a goblin command)", Names: []string{"copy-content"}, SearchWords: "yank clipboard curl result text", Run: a.copyContent},
+		{ID: "copy-content", Long: "Copy the raw content (traffic: command or program)", Names: []string{"copy-content"}, SearchWords: "yank clipboard curl typescript python command result text", Run: a.copyContent},
 		{ID: "pager", Long: "Open in $PAGER without escape codes (Servers: stderr)", Names: []string{"pager", "less"}, SearchWords: "less view read whole stderr", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) }},
 		{ID: "editor", Long: "Open in $EDITOR without escape codes", Names: []string{"editor", "edit"}, SearchWords: "vim view open", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) }},
 		{ID: "save", Long: "Save the raw content to a file", Names: []string{"save", "write"}, SearchWords: "write download export file", Run: func() tea.Cmd { return dialog.Save(a.Context, a.Content()) }},

@@ -27,11 +27,13 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/export"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
@@ -49,6 +51,18 @@ type Daemon struct {
 	Started      time.Time
 	Terminal     string // where it was started, or ""
 	TerminalGone bool   // that terminal was closed
+}
+
+// endpoint returns the daemon as clients reach it.
+func (h *Daemon) endpoint() export.Endpoint {
+	e := export.Endpoint{Command: h.Command}
+	if at := slices.Index(h.Command, "--config"); at >= 0 && at+1 < len(h.Command) {
+		e.Config = h.Command[at+1]
+	}
+	if h.Address != "" {
+		e.URL = httpURL(h.Address)
+	}
+	return e
 }
 
 func (h *Daemon) runs(now time.Time) string {

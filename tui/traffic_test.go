@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/export"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
 )
@@ -155,7 +156,8 @@ func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
 	r.keys("g")
 	require.Contains(t, r.screen(), "16 B, evicted by newer traffic")
 	r.keys("Y")
-	require.Contains(t, r.screen(), "No command: the recorded params are truncated")
+	require.Contains(t, r.line("goblin command"), "not possible: the recorded params are truncated")
+	require.Contains(t, r.line("Python"), "not possible")
 }
 
 func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
@@ -170,18 +172,36 @@ func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
 	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mcp://files/file:///srv/readme.md"}}`+"\n", r.clipboard())
 }
 
-func TestCopyGivesTheCommandOrSaysThatThereIsNone(t *testing.T) {
+func TestTheCopyMenuOffersTheRequestInSeveralLanguages(t *testing.T) {
 	t.Parallel()
-	r := newTrafficUI(t, 80, 24).keys("g Y")
+	r := newTrafficUI(t, 120, 40).keys("g Y")
+	for _, language := range []string{"goblin command", "JSON-RPC", "curl", "TypeScript", "Python"} {
+		require.NotEmpty(t, r.line(language))
+	}
+	r.keys("enter")
 	require.Equal(t, `goblin call github_create_issue --args '{"title":"It'\''s","n":1}'`, r.clipboard())
-	r.keys("j Y")
+	r.keys("Y j enter")
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"github_create_issue","arguments":{"title":"It's","n":1},"_meta":{"progressToken":7}}}`, r.clipboard())
+	r.keys("Y j j enter")
+	require.Contains(t, r.clipboard(), `curl -sS "$url"`)
+	r.keys("Y j j j enter")
+	require.Contains(t, r.clipboard(), `client.callTool({ name: "github_create_issue", arguments: {"title":"It's","n":1} })`)
+	r.keys("enter Y j j j j")
+	require.Contains(t, r.screen(), "asyncio.run(main())", "the menu shows the text")
+	r.keys("enter")
+	require.Contains(t, r.clipboard(), `session.call_tool("github_create_issue", {"title": "It's", "n": 1})`, "an exchange has the same menu")
+	r.keys("esc j Y enter")
 	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md`, r.clipboard())
-	r.app.Command = []string{"/opt/goblin", "stdio", "--config", "/etc/two words.yaml"}
-	r.keys("Y")
+	r.app.Endpoint = export.Endpoint{Config: "/etc/two words.yaml", Command: []string{"/opt/goblin", "stdio", "--config", "/etc/two words.yaml"}, URL: "http://127.0.0.1:1234/mcp"}
+	r.keys("Y enter")
 	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.clipboard(), "of the same daemon")
+	r.keys("Y j j j enter")
+	require.Contains(t, r.clipboard(), `new StreamableHTTPClientTransport(new URL("http://127.0.0.1:1234/mcp"))`)
 	r.keys("j j Y")
-	require.Contains(t, r.line("No command"), "elicitation/create is not supported")
-	require.Contains(t, r.clipboard(), `"jsonrpc"`)
+	require.Contains(t, r.line("goblin command"), "not possible: elicitation/create is not supported")
+	require.Contains(t, r.line("TypeScript"), "not possible: the server sent it")
+	r.keys("k enter")
+	require.Contains(t, r.screen(), "no goblin command: elicitation/create is not supported")
 }
 
 func TestInspectGoesToTheItemAlsoWhenAFilterHidesIt(t *testing.T) {

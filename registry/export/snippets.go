@@ -32,6 +32,19 @@ type Snippet struct {
 	Why      string // why there is none
 }
 
+// Extension returns the suffix of file names of the language.
+func (s *Snippet) Extension() string {
+	switch s.Language {
+	case JSONRPC:
+		return ".json"
+	case TypeScript:
+		return ".mts"
+	case Python:
+		return ".py"
+	}
+	return ".sh"
+}
+
 // Languages of snippets.
 const (
 	GoblinCommand = "goblin command"
@@ -90,18 +103,21 @@ func requestMessage(rec *registry.TrafficRecord) (text, why string) {
 	}{"2.0", id, rec.Method, params})), ""
 }
 
-const curlText = `url=%s
-session=$(curl -sS -D - -o /dev/null "$url" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' --data-binary @- <<'EOF' | tr -d '\r' | awk 'tolower($1) == "mcp-session-id:" { print $2 }'
-` + initialize + `
-EOF
-)
-for message in '` + initialized + `' "$(cat <<'EOF'
+const (
+	curlHeaders = `-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'`
+	curlSession = curlHeaders + ` -H 'MCP-Protocol-Version: ` + handshakeVersion + `' -H "Mcp-Session-Id: $session"`
+	curlText    = `url=%s
+session=$(curl -sS -D - -o /dev/null "$url" ` + curlHeaders + ` \
+  -d '` + initialize + `' |
+  tr -d '\r' | awk 'tolower($1) == "mcp-session-id:" { print $2 }')
+curl -sS "$url" ` + curlSession + ` \
+  -d '` + initialized + `'
+curl -sS "$url" ` + curlSession + ` \
+  --data-binary @- <<'EOF'
 %s
 EOF
-)"; do
-  printf %%s "$message" | curl -sS "$url" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: ` + handshakeVersion + `' -H "Mcp-Session-Id: $session" --data-binary @-
-done
 `
+)
 
 // curlSnippet returns commands for POSIX shells. The request is in a quoted here document.
 func curlSnippet(rec *registry.TrafficRecord, at Endpoint) string {
@@ -198,8 +214,8 @@ try {
 // script returns a string or list of strings in TypeScript. JSON is a subset of it.
 func script(v any) string { return string(encode(v)) }
 
-// scriptJSON returns a value in TypeScript. A literal with the key __proto__ would set the
-// prototype, and a number without decimals above 2^53 cannot be exact in any case.
+// scriptJSON returns a value in TypeScript. In a literal, the key __proto__ would set the
+// prototype.
 func scriptJSON(value json.RawMessage) string {
 	text := string(encode(value))
 	if bytes.Contains(value, []byte("__proto__")) || strings.Contains(text, `\u005f`) || strings.Contains(text, `\u005F`) {

@@ -44,6 +44,7 @@ const (
 	InLogin
 	InSetup
 	InMistakes
+	InSnippets
 
 	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage
 	InCatalog = InTools | InPrompts | InResources
@@ -60,7 +61,7 @@ var placeNames = [...]string{
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
 	"the JSON query", "a line of text", "confirmations", "URLs to open",
-	"sampling answers", "logins", "the setup", "the config mistakes",
+	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu",
 }
 
 // String lists the places in words.

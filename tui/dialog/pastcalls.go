@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/export"
 	"goblin/registry/termtext"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -171,8 +172,8 @@ func (d *PastCalls) Keys() keys.Table {
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")
 		})},
-		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the raw result", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
-			return d.app.Copy(string(inv.Result), "the result")
+		{ID: "past.copy-content", Hint: "copy as", Long: "Copy the raw result, or the request as command or program", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
+			return NewSnippets(d.app, requestOf(d.item, inv), export.Snippet{Language: "result", Text: string(inv.Result), Why: "the call has no result"})
 		})},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
 	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)

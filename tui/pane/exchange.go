@@ -160,7 +160,7 @@ func (d *Exchange) Keys() keys.Table {
 	return append(t,
 		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Switch between request and response", Run: d.switchFocus},
 		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Layout) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
-		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy an equivalent goblin command", Run: do(func(a *Layout) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.command", Hint: "copy as", Long: "Copy the request as command, JSON-RPC or program", Run: do(func(a *Layout) tea.Cmd { return a.copyAs(d.rec.Seq) })},
 		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Call again with these arguments", Run: d.recall},
 		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item", Run: do(func(a *Layout) tea.Cmd {
 			d.close()

@@ -30,8 +30,7 @@ type Layout struct {
 	Split          split
 	Pulse          *History
 	Demo           bool
-	OwnConfig      bool     // not the demo's
-	Command        []string // how clients start Goblin
+	OwnConfig      bool // not the demo's
 	NoWrap         bool
 	zoomed         bool // the detail fills the body
 	zoomMovedFocus bool // … and the zoom moved the focus there

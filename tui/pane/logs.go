@@ -365,7 +365,7 @@ func (p *Logs) copyRecord() tea.Cmd {
 func (p *Logs) copyLines() tea.Cmd {
 	if p.Open == TabTraffic {
 		r, _ := p.Traffic.Table.Selected()
-		return p.app.copyCommand(r.Seq)
+		return p.app.copyAs(r.Seq)
 	}
 	return p.app.Copy(string(p.ShownContent().Data), "the lines")
 }

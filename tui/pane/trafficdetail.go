@@ -12,6 +12,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
@@ -186,25 +187,13 @@ func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 	return a.Copy(all.String(), what)
 }
 
-// copyCommand copies the equivalent shell command, otherwise the exchange.
-func (a *Layout) copyCommand(seq uint64) tea.Cmd {
+// copyAs offers the request as a command, as JSON-RPC or as a program.
+func (a *Layout) copyAs(seq uint64) tea.Cmd {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
 		return a.Complain("%s", whyNoExchange(seq))
 	}
-	config := ""
-	if at := slices.Index(a.Command, "--config"); at >= 0 && at+1 < len(a.Command) {
-		config = a.Command[at+1]
-	}
-	command, why := ShellCommand(&rec, config)
-	if command != "" {
-		return a.Copy(command, "the command")
-	}
-	cmd := a.copyExchange(seq)
-	if !a.Flash.Bad {
-		a.Say("No command: %s. %s instead", why, a.Flash.Text)
-	}
-	return cmd
+	return dialog.NewSnippets(a.Context, &rec)
 }
 
 func (p *Logs) shownTraffic() uicontext.CachedContent {

@@ -19,6 +19,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/export"
 	"goblin/registry/keymap"
 	"goblin/registry/report"
 	"goblin/tui/keys"
@@ -40,6 +41,8 @@ type Context struct {
 	Wake     func()                     // wakes the UI; never blocks
 	KeyOf    func(action string) string // an action's key, for texts
 	Actions  keymap.Map                 // with the config's keys
+	// Endpoint is this Goblin as clients reach it, for commands and snippets.
+	Endpoint export.Endpoint
 
 	Theme   *theme.Theme
 	W, H    int
