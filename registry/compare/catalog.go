@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 )
 
@@ -90,7 +91,7 @@ func Definitions(a, b *Entry, o Options) (*EntryChange, error) {
 	}
 	if !r.IsEqual() {
 		c.Result = r
-		c.What = append(c.What, meaning(b.Kind, a.Definition, b.Definition)...)
+		c.What = append(c.What, definition.Meaning(b.Kind, a.Definition, b.Definition)...)
 	}
 	if c.Result == nil && len(c.What) == 0 {
 		return nil, nil //nolint:nilnil // documented

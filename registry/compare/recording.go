@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -487,7 +488,8 @@ type RecordedCall struct {
 	Bodies bool
 }
 
-// FindCall returns the first request with a number in a recording.
+// FindCall returns the request with a number, and the definition that it was made with.
+// It fails if several files of a folder have the number.
 func FindCall(open OpenRecording, number uint64) (*RecordedCall, error) {
 	reader, err := open()
 	if err != nil {
@@ -495,28 +497,38 @@ func FindCall(open OpenRecording, number uint64) (*RecordedCall, error) {
 	}
 	s := scanner{Reader: reader}
 	defer reader.Close()
-	running := false
+	var found *RecordedCall
+	running, in := false, ""
 	for {
 		l, err := s.next()
-		switch {
-		case errors.Is(err, io.EOF) && running:
-			return nil, fmt.Errorf("request %d has no answer in the recording", number)
-		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("the recording has no request %d", number)
-		case err != nil:
-			return nil, err
-		case l.Number != number:
-			continue
-		case l.Type == recording.TypeRunning:
-			running = true
-			continue
-		case l.Type != recording.TypeRequest:
-			continue
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		c, info, err := s.call(l)
 		if err != nil {
 			return nil, err
 		}
-		return &RecordedCall{Call: *c, Info: info, Definition: s.definition(info, c.Name), Bodies: s.bodies}, nil
+		if l.Number != number || l.Type != recording.TypeRequest {
+			running = running || l.Number == number && l.Type == recording.TypeRunning
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%s and %s both contain request %d; name one file", filepath.Base(in), filepath.Base(s.File()), number)
+		}
+		c, info, err := s.call(l)
+		if err != nil {
+			return nil, fmt.Errorf("request %d: %w", number, err)
+		}
+		in = s.File()
+		found = &RecordedCall{Call: *c, Info: info, Definition: s.definition(info, c.Name), Bodies: s.bodies}
+		if _, all := s.Files(); all == 1 {
+			break
+		}
 	}
+	switch {
+	case found == nil && running:
+		return nil, fmt.Errorf("request %d has no answer in the recording", number)
+	case found == nil:
+		return nil, fmt.Errorf("request %d: %w; \"goblin traffic --from\" lists the numbers", number, recording.ErrNoRequest)
+	}
+	return found, nil
 }

@@ -1,0 +1,91 @@
+package command
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/registry/compare"
+)
+
+func (a *App) diff() *cobra.Command {
+	var ignore []string
+	var exitCode bool
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
+		Use:     "diff A B",
+		GroupID: cli.GroupAsk,
+		Short:   "Compare recordings, calls, lists or results",
+		Long: `Compare two recordings (files or folders), two recorded calls (FILE#NUMBER), two
+lists ("goblin list --json"), or any two JSON files. "-" is stdin.
+
+Numbers are compared by value, members by name; one inserted element of an array
+is one difference. Calls of recordings are paired by server, method, name and
+arguments, in order. Durations and sizes don't count, nor _meta of params. The
+structured content of a tool's result is $.result, unless other content differs.`,
+		Example: `  goblin diff before.jsonl after.jsonl --exit-code
+  goblin diff monday.jsonl#17 tuesday.jsonl#23 --ignore '$.result.rows[*].when'
+  goblin list tools --json | goblin diff tools.json -
+  goblin diff a.json b.json --ignore ..updatedAt,meta.id --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 2:
+				return cli.Usage(cmd, "diff needs two names: recordings, FILE#NUMBER, JSON files or -")
+			case args[0] == "-" && args[1] == "-":
+				return cli.Usage(cmd, "only one side can be stdin")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			patterns, err := compare.ParseIgnored(ignore...)
+			if err != nil {
+				return cli.Usage(cmd, "--ignore: %v", err)
+			}
+			report, err := a.compareSources(args, patterns)
+			if err != nil {
+				return err
+			}
+			if err := a.print(report.JSON(), func() error { return a.printReport(report) }); err != nil {
+				return err
+			}
+			if exitCode && !report.IsEqual() {
+				return errReported(cli.CodeFailure)
+			}
+			return nil
+		},
+	})
+	cmd.Flags().StringArrayVar(&ignore, "ignore", nil, "ignore these `PATHS`, such as '$.rows[*].when' or ..when; repeatable")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if there are differences")
+	return cmd
+}
+
+func (a *App) compareSources(names []string, ignore compare.Patterns) (*compare.Report, error) {
+	var sides [2]*compare.Source
+	for i, name := range names {
+		s, err := compare.ReadSource(name, a.In)
+		if err != nil {
+			code := cli.CodeFailure
+			if errors.Is(err, fs.ErrNotExist) {
+				code = cli.CodeNotFound
+			}
+			return nil, cli.Fail(code, "%w", err)
+		}
+		sides[i] = s
+	}
+	report, err := compare.Sources(sides[0], sides[1], compare.Options{Ignore: ignore})
+	if err != nil {
+		return nil, cli.Fail(cli.CodeUsage, "%w", err)
+	}
+	return report, nil
+}
+
+func (a *App) printReport(r *compare.Report) error {
+	o := compare.TextOptions{}
+	if a.OutTTY {
+		o.Columns = a.Columns
+		o.Colour = a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
+	}
+	_, err := a.Out.Write([]byte(r.Text(o)))
+	return err
+}
