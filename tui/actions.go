@@ -53,7 +53,11 @@ func (a *app) searchStep(step func(*viewer.View)) func() tea.Cmd {
 func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	r := a.Panes[a.Open].Rows()
 	cmd := by(r)
-	a.Say("Sorted %s", cmp.Or(r.OrderText(a.Theme), "as listed"))
+	done := "Sorted"
+	if a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTimeline {
+		done = "Grouped"
+	}
+	a.Say("%s %s", done, cmp.Or(r.OrderText(a.Theme), "as listed"))
 	return cmd
 }
 
@@ -127,7 +131,7 @@ func (a *app) toggleMark() tea.Cmd {
 
 func (a *app) whyNotCancel() string {
 	switch {
-	case a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic && a.Logs().Rows().Len() > 0:
+	case a.Open == pane.PaneLogs && a.Logs().IsTraffic() && a.Logs().Rows().Len() > 0:
 		return a.Logs().WhyNotCancel() // the row under the cursor
 	case a.Calls.Len() == 0:
 		return "no running calls"
@@ -217,10 +221,19 @@ func (a *app) back() tea.Cmd {
 		return cmd
 	case typed != "":
 		return a.SetFilter("")
+	case a.clearRange(&cmd):
+		return cmd
 	case a.Opened && !a.Beside():
 		a.Opened = false
 	}
 	return nil
+}
+
+func (a *app) clearRange(cmd *tea.Cmd) (ok bool) {
+	if a.Open == pane.PaneLogs {
+		ok, *cmd = a.Logs().ClearRange()
+	}
+	return ok
 }
 
 // goBack returns to the place before the last jump and reports whether there was one.

@@ -27,7 +27,11 @@ func (a *app) footerLine() string {
 		if b.Where&in == 0 || len(b.Keys) == 0 || a.whyDisabled(b) != "" || a.isPointless(id) {
 			continue
 		}
-		hints = append(hints, keys.Hint{Key: b.Keys[0], Label: a.label(b)})
+		key := b.Keys[0]
+		if other := axisPairs[id]; other != "" {
+			key = a.keysOf(id, other)
+		}
+		hints = append(hints, keys.Hint{Key: key, Label: a.label(b)})
 	}
 	// Help and quit, the last two, stay if there is too little room.
 	for len(hints) > 3 && theme.Width(a.hints(hints)) >= a.W {
@@ -35,6 +39,9 @@ func (a *app) footerLine() string {
 	}
 	return lk.Fit(" "+a.hints(hints), a.W)
 }
+
+// axisPairs are the opposites of keys that change the axis of the time line.
+var axisPairs = map[string]string{"unfold": "fold", "sideways-back": "sideways"}
 
 // isPointless reports whether a key has no effect on this row or would fail, so the
 // footer omits it.
@@ -53,6 +60,8 @@ func (a *app) isPointless(id string) bool {
 		return !a.Inside && a.Panes[a.Open].Rows().Total() == 0
 	case "follow", "pause":
 		return a.Panes[a.Open].Rows().Total() == 0
+	case "unfold", "sideways-back":
+		return a.Open != pane.PaneLogs || a.Logs().Open != pane.TabTimeline
 	case "switch":
 		return it.IsEmpty()
 	case "sort":
@@ -173,7 +182,7 @@ func (a *app) isSubscribed() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "shown", "pause", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "shown", "pause", "unfold", "sideways-back", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
 	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		ids = append([]string{"cancel"}, ids...)

@@ -60,7 +60,7 @@ func (a *app) goKeys() keys.Table {
 		{ID: "tools", Long: "Go to Tools", Names: []string{"tools"}, Run: show(pane.PaneTools)},
 		{ID: "prompts", Long: "Go to Prompts", Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
 		{ID: "resources", Long: "Go to Resources and templates", Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
-		{ID: "logs", Long: "Go to Logs: events, traffic, server stderr, Goblin", Names: []string{"logs"}, SearchWords: "traffic events stderr errors", Run: show(pane.PaneLogs)},
+		{ID: "logs", Long: "Go to Logs: events, traffic, time line, stderr", Names: []string{"logs"}, SearchWords: "traffic events stderr errors goblin timeline", Run: show(pane.PaneLogs)},
 		{ID: "usage", Long: "Go to Usage: costs by server, tool and client", Names: []string{"usage", "bill"}, SearchWords: "tokens latency calls errors unused limits", Run: show(pane.PaneUsage)},
 		{ID: "clients", Long: "List clients with requests, errors and subscriptions", Names: []string{"clients"}, SearchWords: "sessions who is connected disconnect", Run: a.showClients},
 		{ID: "mistakes", Long: "List mistakes in the edited config", Names: []string{"mistakes"}, SearchWords: "config invalid errors edit line", Run: func() tea.Cmd { return dialog.NewMistakes(a.Context) }},
@@ -95,7 +95,7 @@ func (a *app) findKeys() keys.Table {
 		{ID: "server-facet", Long: "Filter by server", Names: []string{"server"}, SearchWords: "narrow filter by", Run: a.filterList("server", "Servers")},
 		{ID: "mime-facet", Long: "Filter by MIME type", Names: []string{"mime", "type"}, SearchWords: "narrow filter by type", Run: a.filterList("mime", "MIME types")},
 		{ID: "method-facet", Long: "Filter traffic by method", Names: []string{"method"}, SearchWords: "narrow filter by", Run: a.filterList("method", "Methods")},
-		{ID: "sort", Hint: "sort", Long: "Sort: next column / reverse", Names: []string{"sort"}, SearchWords: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.SortNext) }},
+		{ID: "sort", Hint: "sort", Long: "Sort: next column / reverse (time line: group)", Names: []string{"sort"}, SearchWords: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.SortNext) }},
 		{ID: "sort-column", Long: "Sort: next column, without reversing", SearchWords: "order head", Run: func() tea.Cmd { return a.sort(list.Rows.SortNextColumn) }},
 	}
 }
@@ -145,18 +145,20 @@ func (a *app) logKeys() keys.Table {
 		{ID: "level", Long: "Minimum log level", Names: []string{"level"}, SearchWords: "severity debug errors warnings"},
 		{ID: "shown", Hint: "show all", Long: "Show notifications, or clients' requests only", Names: []string{"notifications"}, SearchWords: "hide noise notifications"},
 		{ID: "pause", Hint: "pause", Long: "Pause or continue; mark a running request", Names: []string{"pause"}, SearchWords: "freeze stop"},
+		{ID: "fit", Hint: "fit", Long: "Time line: show the whole call, then all calls", Names: []string{"fit"}, SearchWords: "zoom timeline axis whole"},
+		{ID: "range", Hint: "range", Long: "Time line: mark a start, then an end: filters all tabs", Names: []string{"range"}, SearchWords: "select between time from until"},
 	}
 }
 
 func (a *app) textKeys() keys.Table {
 	return keys.Table{
-		{ID: "fold", Long: "Fold the JSON by one level", Names: []string{"fold"}, SearchWords: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
-		{ID: "unfold", Long: "Unfold the JSON by one level", Names: []string{"unfold"}, SearchWords: "expand", Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
+		{ID: "fold", Long: "Fold the JSON by one level (time line: zoom out)", Names: []string{"fold"}, SearchWords: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
+		{ID: "unfold", Hint: "unfold", Long: "Unfold the JSON by one level (time line: zoom in)", Names: []string{"unfold"}, SearchWords: "expand", Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
 		{ID: "fold-node", Long: "Fold the first visible JSON node (click: any node)", Names: []string{"fold-node"}, SearchWords: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].ToggleNode(0, true) }},
 		{ID: "query", Long: "Filter JSON by a path, such as items[*].name", Names: []string{"path", "query"}, SearchWords: "jq jsonpath select", Run: a.QueryContent},
 		{ID: "wrap", Long: "Toggle line wrapping in the detail", Names: []string{"wrap"}, SearchWords: "long lines break", Run: a.Rewrap},
-		{ID: "sideways", Long: "Scroll long lines right", SearchWords: "scroll horizontally right", Run: a.scrollSideways(8)},
-		{ID: "sideways-back", Long: "Scroll long lines left", SearchWords: "scroll horizontally left", Run: a.scrollSideways(-8)},
+		{ID: "sideways", Long: "Scroll long lines right (time line: later)", SearchWords: "scroll horizontally right", Run: a.scrollSideways(8)},
+		{ID: "sideways-back", Hint: "scroll", Long: "Scroll long lines left (time line: earlier)", SearchWords: "scroll horizontally left", Run: a.scrollSideways(-8)},
 	}
 }
 

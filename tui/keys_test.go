@@ -156,6 +156,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 		{pane.PaneLogs, pane.TabTraffic},
 		{pane.PaneLogs, pane.TabStderr},
 		{pane.PaneLogs, pane.TabGoblin},
+		{pane.PaneLogs, pane.TabTimeline},
 		{pane.PaneUsage, 0},
 	} {
 		for _, inside := range []bool{false, true} {

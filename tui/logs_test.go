@@ -53,8 +53,10 @@ func TestBracketsWalkTheTabsAndTheOpenOneIsReadableWithoutColour(t *testing.T) {
 	require.Contains(t, r.screen(), "[Goblin 2]")
 	require.Contains(t, r.screen(), "listening on the socket")
 	r.keys("]")
+	require.Contains(t, r.screen(), "[Time line]")
+	r.keys("]")
 	require.Contains(t, r.screen(), "[Events")
-	r.keys("[")
+	r.keys("[ [")
 	require.Contains(t, r.screen(), "[Goblin")
 }
 

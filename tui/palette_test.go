@@ -16,19 +16,20 @@ import (
 func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]func(*app) bool{
-		"servers": func(a *app) bool { return a.Open == pane.PaneServers },
-		"srv":     func(a *app) bool { return a.Open == pane.PaneServers },
-		"res":     func(a *app) bool { return a.Open == pane.PaneResources },
-		"RES":     func(a *app) bool { return a.Open == pane.PaneResources },
-		"too":     func(a *app) bool { return a.Open == pane.PaneTools },
-		"q":       func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Quit?" },
-		"quit":    func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Quit?" },
-		"help":    func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Help: Prompts" },
-		"setup":   func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Setup" },
-		"traffic": func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic },
-		"stderr":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabStderr },
-		"goblin":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabGoblin },
-		"events":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabEvents },
+		"servers":  func(a *app) bool { return a.Open == pane.PaneServers },
+		"srv":      func(a *app) bool { return a.Open == pane.PaneServers },
+		"res":      func(a *app) bool { return a.Open == pane.PaneResources },
+		"RES":      func(a *app) bool { return a.Open == pane.PaneResources },
+		"too":      func(a *app) bool { return a.Open == pane.PaneTools },
+		"q":        func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Quit?" },
+		"quit":     func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Quit?" },
+		"help":     func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Help: Prompts" },
+		"setup":    func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Setup" },
+		"traffic":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic },
+		"timeline": func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTimeline },
+		"stderr":   func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabStderr },
+		"goblin":   func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabGoblin },
+		"events":   func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabEvents },
 	} {
 		r := newExampleUI(t, 120, 40, plainEnv).keys("3")
 		require.True(t, want(r.runCommand(line).app), "%s\n%s", line, r.screen())

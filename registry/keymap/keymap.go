@@ -162,6 +162,8 @@ func paneActions() []Action {
 		{"level", []string{"L"}, InLogs},
 		{"shown", []string{"v"}, InLogs},
 		{"pause", []string{" "}, InLogs},
+		{"fit", []string{"z"}, InLogs},
+		{"range", []string{"t"}, InLogs},
 		{"palette", []string{":", "ctrl+p"}, Anywhere},
 		{"help", []string{"?"}, Anywhere},
 		{"clear", nil, Anywhere},

@@ -76,6 +76,8 @@ type Table[R any] struct {
 	unfocused    bool   // another section of the pane has the cursor
 	ticked       map[string]bool
 
+	version uint64 // of the rows and their order
+
 	gen    int
 	busy   bool // a search runs in a command
 	stale  bool // its input has changed since
@@ -247,6 +249,7 @@ func (t *Table[R]) setResult(s state[R]) {
 	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.hasKeyAt(t.window.cursor, t.cursorKey) {
 		was = t.Matches[t.window.cursor]
 	}
+	t.version++
 	t.Rows = s.rows
 	t.heads = s.heads
 	t.index = s.index
@@ -303,6 +306,9 @@ func (t *Table[R]) indexOfKey(key string) int {
 	}
 	return -1
 }
+
+// Version returns a number that changes with the rows and their order.
+func (t *Table[R]) Version() uint64 { return t.version }
 
 // Len returns the number of rows that match.
 func (t *Table[R]) Len() int { return t.window.Len() }

@@ -69,7 +69,7 @@ func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 			client: p.clientText(&u.TrafficRecord), name: nameAtServer(&u.TrafficRecord),
 		})
 	}
-	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
+	if p.app.Open != PaneLogs || !p.IsTraffic() || p.Paused {
 		return nil // until it is read
 	}
 	p.showInFlight()
@@ -109,7 +109,7 @@ func (p *Logs) InFlightOf(session string) (n int) {
 func (s requestKey) key() string { return fmt.Sprintf("%d %s %s", s.startTime, s.session, s.method) }
 
 func (p *Logs) selectedInFlight() *trafficRow {
-	if p.Open != TabTraffic {
+	if !p.IsTraffic() {
 		return nil
 	}
 	r, ok := p.Traffic.Table.Selected()
@@ -120,7 +120,7 @@ func (p *Logs) selectedInFlight() *trafficRow {
 }
 
 func (p *Logs) cancellable() []*trafficRow {
-	if p.Open != TabTraffic {
+	if !p.IsTraffic() {
 		return nil
 	}
 	rows := slices.DeleteFunc(p.Traffic.Table.Marked(), func(r *trafficRow) bool { return r.inFlightID == "" })
@@ -135,7 +135,7 @@ func (p *Logs) WhyNotCancel() string {
 	switch r, ok := p.Traffic.Table.Selected(); {
 	case len(p.cancellable()) > 0:
 		return ""
-	case p.Open != TabTraffic || !ok:
+	case !p.IsTraffic() || !ok:
 		return "no request selected"
 	case isNotification(&r.TrafficRecord):
 		return "a notification cannot be cancelled"

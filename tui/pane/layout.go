@@ -229,7 +229,11 @@ func (a *Layout) Geometry() Geometry {
 		}
 		return g
 	}
-	h := max(5, g.body.H*(a.Split.ListPercent-5)/100)
+	percent := a.Split.ListPercent - 5
+	if a.needsWidth() { // a row is a whole call
+		percent = min(percent+20, 85)
+	}
+	h := max(5, g.body.H*percent/100)
 	g.List.H = h
 	g.Detail = uicontext.Rect{X: 0, Y: g.body.Y + h, W: g.body.W, H: g.body.H - h}
 	return g
@@ -250,11 +254,18 @@ func (a *Layout) Unzoom() bool {
 
 // Beside reports whether the detail is beside the list.
 func (a *Layout) Beside() bool {
-	return a.Split.Place == placeBeside || a.Split.Place != placeBelow && a.W >= BesideWidth
+	return a.Split.Place == placeBeside || a.Split.Place != placeBelow && a.W >= BesideWidth && !a.needsWidth()
+}
+
+// needsWidth reports whether the open list fills the whole width, so that its detail is
+// below.
+func (a *Layout) needsWidth() bool {
+	p, ok := a.Panes[a.Open].(interface{ NeedsWidth() bool })
+	return ok && p.NeedsWidth()
 }
 
 func (a *Layout) detailWanted() bool {
-	return a.Split.Place != PlaceHidden && (a.Beside() || a.Opened) || a.Inside
+	return a.Split.Place != PlaceHidden && (a.Beside() || a.Opened || a.needsWidth() && a.W >= BesideWidth) || a.Inside
 }
 
 // DetailShown reports whether the detail is visible.

@@ -15,6 +15,7 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/timeline"
 	"goblin/tui/uicontext"
 )
 
@@ -24,12 +25,13 @@ const (
 	TabTraffic
 	TabStderr
 	TabGoblin
+	TabTimeline
 	LogTabs
 )
 
-var tabNames = [LogTabs]string{"Events", "Traffic", "Server stderr", "Goblin"}
+var tabNames = [LogTabs]string{"Events", "Traffic", "Server stderr", "Goblin", "Time line"}
 
-// Logs is the pane of events, traffic and logs: four tabs over the registry's two
+// Logs is the pane of events, traffic and logs: five tabs over the registry's two
 // journals. While open and not paused, it reads new records.
 type Logs struct {
 	app      *Layout
@@ -37,8 +39,10 @@ type Logs struct {
 	Open     int
 	minLevel slog.Level
 
-	Logs    [LogTabs]*records[*logRow] // nil for traffic
-	Traffic *records[*trafficRow]
+	Logs      [LogTabs]*records[*logRow] // nil for traffic and the time line
+	Traffic   *records[*trafficRow]
+	timeline  *timelineTab
+	timeRange timeRange // limits all tabs
 
 	Log, traffic  reader  // positions in the journals
 	missedRecords uint64  // dropped before they were read
@@ -64,7 +68,7 @@ type reader struct {
 }
 
 func (p *Logs) reader() *reader {
-	if p.Open == TabTraffic {
+	if p.IsTraffic() {
 		return &p.traffic
 	}
 	return &p.Log
@@ -76,6 +80,7 @@ func newLogs(a *Layout) *Logs {
 		p.Logs[tab] = newLogRecords(a, tab)
 	}
 	p.Traffic = p.newTraffic()
+	p.timeline = newTimelineTab(p)
 	p.applyTrafficFilter()
 	p.stats()
 	p.firstNumber = p.Log.stats.Next
@@ -94,8 +99,11 @@ func (p *Logs) list() tabList { return p.TabList(p.Open) }
 
 // TabList returns a tab.
 func (p *Logs) TabList(tab int) tabList {
-	if tab == TabTraffic {
+	switch tab {
+	case TabTraffic:
 		return p.Traffic
+	case TabTimeline:
+		return p.timeline
 	}
 	return p.Logs[tab]
 }
@@ -136,7 +144,7 @@ func (p *Logs) read(on bool) tea.Cmd {
 	before := p.list().Count() + p.list().Trimmed()
 	p.readLog(p.Log.pausedAt)
 	p.Log.seenNumber = p.Log.pausedAt
-	if p.Open == TabTraffic {
+	if p.IsTraffic() {
 		p.applyTrafficFilter()
 		p.readTraffic(p.traffic.pausedAt)
 		if on {
@@ -154,7 +162,11 @@ func (p *Logs) Choose(tab int) tea.Cmd {
 	p.Open = (tab + LogTabs) % LogTabs
 	p.app.Inside = false
 	p.stats()
-	return p.read(!p.Paused)
+	cmd := p.read(!p.Paused)
+	if p.Open == TabTimeline {
+		p.timeline.open()
+	}
+	return cmd
 }
 
 func (p *Logs) pendingCount() int {
@@ -163,7 +175,7 @@ func (p *Logs) pendingCount() int {
 }
 
 func (p *Logs) droppedCount() int {
-	if p.Open != TabTraffic {
+	if !p.IsTraffic() {
 		return p.list().Trimmed() + int(p.missedRecords)
 	}
 	held := 0
@@ -190,12 +202,17 @@ func (p *Logs) Heading() (title, right string) {
 	if n := p.droppedCount(); n > 0 {
 		parts = append(parts, uicontext.FormatCount(n)+" older dropped")
 	}
-	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug {
+	if !p.IsTraffic() && p.minLevel > slog.LevelDebug {
 		parts = append(parts, levelName(p.minLevel)+" and above")
 	}
-	if by := r.OrderText(lk); by != "" {
+	if !p.timeRange.from.IsZero() {
+		parts = append(parts, p.timeRange.String())
+	}
+	by := r.OrderText(lk)
+	if by != "" {
 		parts = append(parts, by)
-	} else if p.list().Following() && !p.Paused {
+	}
+	if (by == "" || p.Open == TabTimeline) && p.list().Following() && !p.Paused {
 		parts = append(parts, "following")
 	}
 	return title, strings.Join(parts, ", ")
@@ -204,7 +221,7 @@ func (p *Logs) Heading() (title, right string) {
 func (p *Logs) tabsLine(lk *theme.Theme, w int) string {
 	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
 		line := p.tabsOf(lk, detail)
-		if theme.Width(line) <= w || detail == 0 {
+		if theme.Width(strings.TrimRight(line, " ")) <= w || detail == 0 {
 			return lk.Fit(line, w)
 		}
 	}
@@ -216,12 +233,15 @@ func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
 	for i, name := range tabNames {
 		text := name
 		count, news := p.TabList(i).Count(), p.TabList(i).Unread()
-		if i == TabTraffic {
+		switch i {
+		case TabTimeline: // as many as in Traffic
+			count, news = 0, 0
+		case TabTraffic:
 			count = p.app.Reg.Traffic().Len()
 			news = int(p.traffic.stats.Next - 1 - p.traffic.seenNumber)
 		}
 		news = min(news, count) // equal records share a row
-		if detail >= 2 {
+		if detail >= 2 && i != TabTimeline {
 			text += " " + uicontext.FormatCount(count)
 		}
 		if detail >= 1 && news > 0 && i != p.Open {
@@ -256,15 +276,17 @@ func (p *Logs) Click(x, y int) (bool, tea.Cmd) {
 }
 
 func (p *Logs) Empty() []string {
-	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug && p.list().Count() > 0 {
+	if !p.IsTraffic() && p.minLevel > slog.LevelDebug && p.list().Count() > 0 {
 		return []string{"No records at level " + levelName(p.minLevel) + " or above.", "", "L changes the level."}
 	}
-	if hidden := p.foldedLine(); p.Open == TabTraffic && hidden != "" {
+	if hidden := p.foldedLine(); p.IsTraffic() && hidden != "" {
 		return []string{"Hidden: " + hidden + ".", "", p.app.KeyOf("shown") + " changes the filter."}
 	}
 	switch p.Open {
 	case TabTraffic:
 		return []string{"No requests yet.", "", "Requests between clients and servers appear here."}
+	case TabTimeline:
+		return []string{"No requests yet.", "", "Requests appear here as bars: how long they take and what they wait for."}
 	case TabStderr:
 		return []string{"No server output yet."}
 	case TabGoblin:
@@ -276,22 +298,30 @@ func (p *Logs) Empty() []string {
 func (p *Logs) Handlers() map[string]keys.Handler {
 	none := keys.DisabledUnless("no record selected", func() bool { return p.Rows().Len() > 0 })
 	key, next := p.app.KeyOf, p.app.KeyOf("tab-right")
+	hint := func(text string) func() string { return func() string { return text } }
 	return map[string]keys.Handler{
 		"pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none},
 		"open":         {WhyDisabled: none, Run: p.openRecord},
 		"copy":         {WhyDisabled: none, Run: p.copyRecord},
 		"copy-content": {WhyDisabled: none, Run: p.copyLines},
 		"inspect":      {Run: p.inspectRecord},
-		"method-facet": {WhyDisabled: keys.DisabledUnless("only requests have methods; "+next+" goes to Traffic", func() bool { return p.Open == TabTraffic })},
-		"level":        {WhyDisabled: keys.DisabledUnless("requests have no level; "+key("filter")+"err:yes shows failed ones", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
+		"method-facet": {WhyDisabled: keys.DisabledUnless("only requests have methods; "+next+" goes to Traffic", p.IsTraffic)},
+		"level":        {WhyDisabled: keys.DisabledUnless("requests have no level; "+key("filter")+"err:yes shows failed ones", func() bool { return !p.IsTraffic() }), Run: p.nextLevel},
 		"subscribe":    {WhyDisabled: keys.AlwaysDisabled("records cannot be subscribed to; " + key("inspect") + " goes to a request's item")},
 		"call":         {WhyDisabled: p.whyNotRecall, Run: p.recall},
 		"reload":       {WhyDisabled: keys.AlwaysDisabled("records arrive automatically")},
-		"shown":        {WhyDisabled: keys.DisabledUnless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextTrafficFilter, Label: p.trafficFilterHint},
+		"shown":        {WhyDisabled: keys.DisabledUnless("only traffic has notifications; "+next+" goes there", p.IsTraffic), Run: p.nextTrafficFilter, Label: p.trafficFilterHint},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
 		"follow":       {Run: p.toggleFollow},
 		"pause":        {Run: p.pause},
+
+		"unfold":        {Run: p.onTimeline(func(c *timeline.Chart) { c.Zoom(true) }, p.moveDetail(func(d *detail) tea.Cmd { return d.Fold(1) })), Label: hint("zoom")},
+		"fold":          {Run: p.onTimeline(func(c *timeline.Chart) { c.Zoom(false) }, p.moveDetail(func(d *detail) tea.Cmd { return d.Fold(-1) }))},
+		"sideways":      {Run: p.onTimeline(func(c *timeline.Chart) { c.Pan(panPart) }, p.moveDetail(func(d *detail) tea.Cmd { d.View.Right(sideStep); return nil }))},
+		"sideways-back": {Run: p.onTimeline(func(c *timeline.Chart) { c.Pan(-panPart) }, p.moveDetail(func(d *detail) tea.Cmd { d.View.Right(-sideStep); return nil })), Label: hint("pan")},
+		"fit":           {WhyDisabled: p.whyNoTimeline, Run: p.onTimeline((*timeline.Chart).Fit, func() tea.Cmd { return nil })},
+		"range":         {WhyDisabled: p.whyNoTimeline, Run: p.selectRange},
 	}
 }
 
@@ -326,13 +356,14 @@ func (p *Logs) nextLevel() tea.Cmd {
 
 // pause pauses the view, or continues and reports dropped records.
 func (p *Logs) pause() tea.Cmd {
-	if p.selectedInFlight() != nil {
+	if p.selectedInFlight() != nil && p.Open != TabTimeline {
 		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.ToggleMark(), p.app.KeyOf("cancel"))
 		return nil
 	}
 	p.Paused = !p.Paused
 	a := p.app
 	if p.Paused {
+		p.timeline.frozenAt = a.Now()
 		return a.Say("Paused; requests continue")
 	}
 	p.stats()
@@ -344,14 +375,14 @@ func (p *Logs) pause() tea.Cmd {
 }
 
 func (p *Logs) openRecord() tea.Cmd {
-	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic && r.inFlightID == "" {
+	if r, ok := p.Traffic.Table.Selected(); ok && (p.Open == TabTraffic && r.inFlightID == "" || p.Open == TabTimeline) {
 		return p.app.OpenExchange(r.TrafficRecord)
 	}
 	return p.app.FocusDetail()
 }
 
 func (p *Logs) copyRecord() tea.Cmd {
-	if p.Open == TabTraffic {
+	if p.IsTraffic() {
 		var seqs []uint64
 		for _, r := range p.Traffic.Table.Marked() {
 			seqs = append(seqs, r.Seq)
@@ -363,7 +394,7 @@ func (p *Logs) copyRecord() tea.Cmd {
 }
 
 func (p *Logs) copyLines() tea.Cmd {
-	if p.Open == TabTraffic {
+	if p.IsTraffic() {
 		r, _ := p.Traffic.Table.Selected()
 		return p.app.copyAs(r.Seq)
 	}
@@ -372,7 +403,7 @@ func (p *Logs) copyLines() tea.Cmd {
 
 func (p *Logs) inspectRecord() tea.Cmd {
 	a := p.app
-	if p.Open == TabTraffic {
+	if p.IsTraffic() {
 		if r, ok := p.Traffic.Table.Selected(); ok {
 			return a.GoToItem(&r.TrafficRecord)
 		}
@@ -391,7 +422,7 @@ func (p *Logs) inspectRecord() tea.Cmd {
 // ShownContent returns the content for pagers, editors and files: all stderr lines of the
 // server, the filtered lines of other logs, or the exchange.
 func (p *Logs) ShownContent() uicontext.CachedContent {
-	if p.Open == TabTraffic {
+	if p.IsTraffic() {
 		return p.shownTraffic()
 	}
 	f := p.Logs[p.Open]
@@ -424,7 +455,7 @@ func (p *Logs) Subject() Subject {
 		return p.last
 	}
 	p.last, p.lastAt, p.lastOf = Subject{}, now, p.Open
-	if p.Open == TabTraffic {
+	if p.IsTraffic() {
 		p.last = p.trafficSubject()
 	} else if r, ok := p.Logs[p.Open].Table.Selected(); ok {
 		p.last = r.subject(tabNames[p.Open], p.app.Reg)
@@ -433,7 +464,7 @@ func (p *Logs) Subject() Subject {
 }
 
 func (p *Logs) Item() uicontext.Item {
-	if p.Open != TabTraffic {
+	if !p.IsTraffic() {
 		return uicontext.Item{}
 	}
 	r, ok := p.Traffic.Table.Selected()

@@ -46,6 +46,7 @@ type records[R any] struct {
 	separate      func(R) bool // rows with their own limit; may be nil
 	separateLimit int
 	filter        func(R) bool // nil: all
+	within        func(R) bool // in the selected range; nil: all
 	size          func(R) int  // bytes of text; nil if texts are short
 
 	Held    []R // replaced, never changed: commands read it
@@ -118,16 +119,18 @@ func (f *records[R]) Publish() tea.Cmd {
 	}
 	f.changed = false
 	rows := f.Held[:len(f.Held):len(f.Held)]
-	if f.filter != nil {
+	if f.filter != nil || f.within != nil {
 		rows = nil
 		for _, r := range f.Held {
-			if f.filter(r) {
+			if (f.filter == nil || f.filter(r)) && (f.within == nil || f.within(r)) {
 				rows = append(rows, r)
 			}
 		}
 	}
-	if len(f.extra) > 0 {
-		rows = slices.Concat(rows, f.extra)
+	for _, r := range f.extra {
+		if f.within == nil || f.within(r) {
+			rows = append(rows, r)
+		}
 	}
 	expected := len(rows)
 	if f.bytes > asyncIndexSize {

@@ -49,7 +49,7 @@ func (a *Layout) WhyNothingFound(typed string) string {
 	if n < 0 || a.Open != PaneLogs || a.jumps[n].to != PaneLogs || a.jumps[n].after != typed {
 		return ""
 	}
-	return "No " + map[bool]string{true: "requests", false: "lines"}[a.Logs().Open == TabTraffic] + " about it yet."
+	return "No " + map[bool]string{true: "requests", false: "lines"}[a.Logs().IsTraffic()] + " about it yet."
 }
 
 func (a *Layout) resources() *Resources { return a.Panes[PaneResources].(*Resources) }

@@ -29,6 +29,9 @@ type trafficRow struct {
 	name       string // without the server's part of a URI
 	inFlightID string // while in flight, or ""
 	lastRead   uint64 // last reading that included it
+
+	arguments, failure string // for the time line
+	isDescribed        bool
 }
 
 func (r *trafficRow) number() uint64 { return cmp.Or(r.First, r.Seq) }
@@ -54,7 +57,7 @@ func (p *Logs) elapsed(r *trafficRow) time.Duration {
 
 func (p *Logs) whyNotRecall() string {
 	r, ok := p.Traffic.Table.Selected()
-	if p.Open != TabTraffic || !ok || r.Method != "tools/call" && r.Method != "prompts/get" {
+	if !p.IsTraffic() || !ok || r.Method != "tools/call" && r.Method != "prompts/get" {
 		return "only recorded tool and prompt calls can be repeated; " + p.app.KeyOf("inspect") + " goes to the item"
 	}
 	return ""

@@ -28,13 +28,14 @@ func (p *Logs) trafficSubject() Subject {
 	if p.app.ReadOnly != "" {
 		status = "no answer in the recording"
 	}
+	held, now := p.Traffic.Held, p.app.Now()
 	if r.inFlightID != "" {
 		return Subject{
 			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clockText(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Section {
 				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: status})
-				blocks := append([]viewer.Section{{Kind: viewer.Fields, Fields: facts}}, bodyBlocks("Request", rec.Request, rec.RequestSize)...)
-				return append(blocks, headerBlocks(&rec)...)
+				blocks := append(usualBlocks(&rec, held, now), viewer.Section{Kind: viewer.Fields, Fields: facts})
+				return slices.Concat(blocks, bodyBlocks("Request", rec.Request, rec.RequestSize), headerBlocks(&rec))
 			},
 		}
 	}
@@ -54,7 +55,7 @@ func (p *Logs) trafficSubject() Subject {
 			if answer == nil {
 				answer, whole = whole, nil
 			}
-			return slices.Concat(answer, head, request, whole, rest)
+			return slices.Concat(usualBlocks(&rec, held, now), answer, head, request, whole, rest)
 		},
 	}
 }
@@ -134,6 +135,9 @@ func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Th
 }
 
 func responseSide(r *registry.TrafficRecord) []viewer.Section {
+	if r.Status == registry.StatusInFlight {
+		return []viewer.Section{{Kind: viewer.Note, Text: "no answer yet"}}
+	}
 	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", statusText(r), durationText(r), uicontext.FormatSize(r.Size))}
 	if IsFailure(r) {
 		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", failureText(r), durationText(r), uicontext.FormatSize(r.Size))

@@ -1,0 +1,341 @@
+package pane
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
+	"goblin/tui/list"
+	"goblin/tui/theme"
+	"goblin/tui/timeline"
+	"goblin/tui/uicontext"
+	"goblin/tui/viewer"
+)
+
+// timelineTab shows the rows of Traffic on a time axis. Both tabs share their rows, their
+// filter and the selected request.
+type timelineTab struct {
+	*records[*trafficRow]
+	logs     *Logs
+	chart    *timeline.Chart
+	by       timeline.Grouping
+	shown    uint64 // version of the laid out rows, plus one
+	shownBy  timeline.Grouping
+	frozenAt time.Time // while paused
+}
+
+func newTimelineTab(p *Logs) *timelineTab {
+	t := &timelineTab{records: p.Traffic, logs: p, chart: timeline.NewChart()}
+	t.chart.Describe = t.describe
+	t.chart.ProgressText = t.progressText
+	t.chart.Highlight = func(text string, style theme.Style) string {
+		return t.Table.Highlight(p.app.Theme, text, style)
+	}
+	return t
+}
+
+// IsTraffic reports whether the open tab shows requests.
+func (p *Logs) IsTraffic() bool { return p.Open == TabTraffic || p.Open == TabTimeline }
+
+// layOut lays the rows of Traffic out again if they changed.
+func (t *timelineTab) layOut() {
+	version := t.Table.Version() + 1
+	if version == t.shown && t.by == t.shownBy {
+		return
+	}
+	t.shown, t.shownBy = version, t.by
+	calls := make([]timeline.Call, len(t.Table.Matches))
+	for i, at := range t.Table.Matches {
+		r := t.Table.Rows[at]
+		name := r.name
+		if r.Original != "" {
+			name = r.Original
+		} else if r.inFlightID != "" { // the server's own name is not known yet
+			name = strings.TrimPrefix(name, r.Server+"_")
+		}
+		calls[i] = timeline.Call{Record: &r.TrafficRecord, Key: r.key, Client: r.client, Name: name, Source: r}
+	}
+	var progress []*registry.TrafficRecord
+	for _, r := range t.Held {
+		if timeline.IsProgress(&r.TrafficRecord) {
+			progress = append(progress, &r.TrafficRecord)
+		}
+	}
+	t.chart.Show(timeline.New(calls, progress, t.by))
+	t.selectRow()
+}
+
+// selectRow selects the chart's call in Traffic.
+func (t *timelineTab) selectRow() {
+	t.Table.Following = t.chart.Live()
+	if key := t.chart.Key(); key != "" {
+		t.Table.Find(key)
+	}
+}
+
+// open shows the request that is selected in Traffic.
+func (t *timelineTab) open() {
+	following := t.Table.Following
+	r, ok := t.Table.Selected()
+	t.layOut()
+	if t.chart.Follow(following); ok && !following {
+		t.chart.Find(r.key)
+	}
+	t.selectRow()
+}
+
+func (t *timelineTab) Following() bool { return t.chart.Live() }
+
+func (t *timelineTab) Follow(on bool) tea.Cmd {
+	t.chart.Follow(on)
+	t.selectRow()
+	return nil
+}
+
+func (t *timelineTab) CursorMoved() {
+	t.chart.CursorMoved()
+	t.selectRow()
+}
+
+func (t *timelineTab) Click(_, y int) (bool, tea.Cmd) { return t.chart.Click(y), nil }
+
+func (t *timelineTab) Lines(lk *theme.Theme, w, h int, focused bool) []string {
+	t.layOut()
+	now := t.logs.app.Now()
+	if t.logs.Paused {
+		now = t.frozenAt
+	}
+	return t.chart.Lines(lk, w, h, focused, now)
+}
+
+func (t *timelineTab) Rows() list.Rows { return timelineRows{tabRows[*trafficRow]{t.Table}, t} }
+
+// timelineRows moves the cursor of the chart. Sorting changes the groups.
+type timelineRows struct {
+	tabRows[*trafficRow]
+	t *timelineTab
+}
+
+func (r timelineRows) Move(by int)   { r.t.layOut(); r.t.chart.Move(by) }
+func (r timelineRows) Scroll(by int) { r.t.layOut(); r.t.chart.Scroll(by) }
+func (r timelineRows) PageSize() int { return r.t.chart.PageSize() }
+func (r timelineRows) Position() int { return r.t.chart.Position() + 1 }
+
+// MoveTo moves to the first or the last row. Other numbers count the chart's rows.
+func (r timelineRows) MoveTo(row int) {
+	r.t.layOut()
+	if row > 0 && row >= r.Len()-1 {
+		row = r.t.chart.Rows() - 1
+	}
+	r.t.chart.MoveTo(row)
+}
+
+func (r timelineRows) Find(key string) bool {
+	r.t.layOut()
+	return r.Table.Find(key) && r.t.chart.Find(key)
+}
+
+func (r timelineRows) ClearMarks() bool { return r.t.chart.Unmark() || r.Table.ClearMarks() }
+
+func (r timelineRows) SortNext() tea.Cmd {
+	names := timeline.Groupings()
+	return r.Sort(names[(int(r.t.by)+1)%len(names)])
+}
+
+func (r timelineRows) SortNextColumn() tea.Cmd { return r.SortNext() }
+
+func (r timelineRows) Sort(name string) tea.Cmd {
+	if i := slices.Index(timeline.Groupings(), name); i >= 0 {
+		r.t.by = timeline.Grouping(i)
+		r.t.layOut()
+	}
+	return nil
+}
+
+func (r timelineRows) OrderNames() []string { return timeline.Groupings() }
+
+func (r timelineRows) OrderText(*theme.Theme) string { return "by " + r.t.by.String() }
+
+// maxArguments is the text of arguments beside a name, in bytes. maxFailure is the text of
+// an error beside a bar.
+const (
+	maxArguments = 60
+	maxFailure   = 200
+)
+
+func (t *timelineTab) describe(c *timeline.Call) {
+	r := c.Source.(*trafficRow)
+	if !r.isDescribed {
+		r.isDescribed = true
+		rec := r.TrafficRecord
+		if full, ok := t.logs.app.Reg.Traffic().Record(r.Seq); ok {
+			rec = full
+		}
+		r.arguments, r.failure = argumentsText(&rec), errorText(&rec)
+	}
+	c.Arguments, c.Failure = r.arguments, r.failure
+}
+
+// argumentsText returns arguments as name=value.
+func argumentsText(r *registry.TrafficRecord) string {
+	args, ok := callArguments(r)
+	if !ok {
+		return ""
+	}
+	var b strings.Builder
+	for name, value := range rawjson.Members(args) {
+		if b.Len() > maxArguments {
+			break
+		}
+		text, isText := rawjson.String(value)
+		if !isText {
+			text = string(value[:min(len(value), maxArguments)])
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(name.Name()) + "=" + termtext.Truncate(text, maxArguments))
+	}
+	return uicontext.SanitizeLine(uicontext.CutText(b.String(), maxArguments))
+}
+
+// errorText returns the message of a failed request.
+func errorText(r *registry.TrafficRecord) string {
+	if !IsFailure(r) {
+		return ""
+	}
+	text := ""
+	if hasErrorObject(r) {
+		text = rawjson.GetString(r.Response, "message")
+	} else if r.Method == "tools/call" {
+		text = viewer.JoinText(r.Response)
+	}
+	return uicontext.SanitizeLine(uicontext.CutText(strings.TrimSpace(cmp.Or(text, failureText(r))), maxFailure))
+}
+
+func (t *timelineTab) progressText(r *registry.TrafficRecord) string {
+	rec := *r
+	if full, ok := t.logs.app.Reg.Traffic().Record(r.Seq); ok {
+		rec = full
+	}
+	text := string(rawjson.Get(rec.Request, "progress"))
+	if total := rawjson.Get(rec.Request, "total"); total != nil {
+		text += "/" + string(total)
+	}
+	text = uicontext.CutText(text, 20) + " " + rawjson.GetString(rec.Request, "message")
+	return uicontext.SanitizeLine(uicontext.CutText(strings.TrimSpace(text), maxArguments))
+}
+
+// usualBlocks compares the duration of a slow request with earlier ones.
+func usualBlocks(r *registry.TrafficRecord, held []*trafficRow, now time.Time) []viewer.Section {
+	if isNotification(r) || r.Direction == registry.ToClient {
+		return nil
+	}
+	all := make([]*registry.TrafficRecord, len(held))
+	for i, o := range held {
+		all[i] = &o.TrafficRecord
+	}
+	u := timeline.UsualOf(r, all)
+	f := u.Factor(timeline.Work(r, now))
+	if f == 0 {
+		return nil
+	}
+	return []viewer.Section{{Kind: viewer.Note, Text: fmt.Sprintf("median of %s: %s; this one is %d times as long",
+		termtext.Count(u.Calls, "earlier call"), uicontext.FormatDuration(u.Median), f)}}
+}
+
+// onTimeline returns an action of the time line, or the usual one elsewhere.
+func (p *Logs) onTimeline(do func(*timeline.Chart), otherwise func() tea.Cmd) func() tea.Cmd {
+	return func() tea.Cmd {
+		if p.Open != TabTimeline || p.app.Inside {
+			return otherwise()
+		}
+		do(p.timeline.chart)
+		p.timeline.selectRow()
+		return nil
+	}
+}
+
+// panPart is the part of the axis by which one key moves it.
+const panPart = 0.25
+
+// sideStep is the number of cells by which long lines scroll.
+const sideStep = 8
+
+// moveDetail runs a function of the detail.
+func (p *Logs) moveDetail(do func(*detail) tea.Cmd) func() tea.Cmd {
+	return func() tea.Cmd { return do(p.app.Details[PaneLogs]) }
+}
+
+// NeedsWidth reports whether the list needs the whole width.
+func (p *Logs) NeedsWidth() bool { return p.Open == TabTimeline }
+
+func (p *Logs) whyNoTimeline() string {
+	if p.Open != TabTimeline {
+		return "only the time line has an axis; :timeline shows it"
+	}
+	return ""
+}
+
+// selectRange marks one end of a range, then shows only what happened in it in all tabs.
+func (p *Logs) selectRange() tea.Cmd {
+	if p.timeline.chart.Selected() == nil {
+		return p.app.Complain("no request selected")
+	}
+	from, to, done := p.timeline.chart.Mark()
+	if !done {
+		return p.app.Say("Range starts here; select its end and press %s again", p.app.KeyOf("range"))
+	}
+	return p.setRange(timeRange{from, to})
+}
+
+// timeRange limits all tabs to a part of the time. The zero range has no limit.
+type timeRange struct{ from, to time.Time }
+
+// String formats the range as users type it.
+func (r timeRange) String() string {
+	if r.from.IsZero() {
+		return ""
+	}
+	const clock = "15:04:05.000"
+	return r.from.Format(clock) + ".." + r.to.Format(clock)
+}
+
+func (r timeRange) contains(start, end time.Time) bool {
+	return r.from.IsZero() || !end.Before(r.from) && !start.After(r.to)
+}
+
+func (p *Logs) setRange(r timeRange) tea.Cmd {
+	p.timeRange = r
+	for _, f := range p.Logs {
+		if f != nil {
+			f.changed, f.within = true, nil
+			if !r.from.IsZero() {
+				f.within = func(row *logRow) bool { return r.contains(row.Time, row.Time) }
+			}
+		}
+	}
+	p.Traffic.changed, p.Traffic.within = true, nil
+	if !r.from.IsZero() {
+		p.Traffic.within = func(row *trafficRow) bool {
+			return r.contains(row.Time, row.Time.Add(row.Duration)) || row.inFlightID != "" && !row.Time.After(r.to)
+		}
+		p.app.Say("Showing %s in all tabs; %s shows everything", r, p.app.KeyOf("back"))
+	}
+	return p.list().Publish()
+}
+
+// ClearRange removes the selected range and reports whether there was one.
+func (p *Logs) ClearRange() (bool, tea.Cmd) {
+	if p.timeRange.from.IsZero() {
+		return false, nil
+	}
+	return true, p.setRange(timeRange{})
+}
