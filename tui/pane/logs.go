@@ -212,6 +212,9 @@ func (p *Logs) Heading() (title, right string) {
 	if by != "" {
 		parts = append(parts, by)
 	}
+	if span := p.timeline.chart.SpanText(); p.Open == TabTimeline && span != "" {
+		parts = append(parts, span)
+	}
 	if (by == "" || p.Open == TabTimeline) && p.list().Following() && !p.Paused {
 		parts = append(parts, "following")
 	}

@@ -3,6 +3,7 @@ package pane
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (t *timelineTab) layOut() {
 			progress = append(progress, &r.TrafficRecord)
 		}
 	}
-	t.chart.Show(timeline.New(calls, progress, t.by))
+	t.chart.Show(timeline.New(calls, progress, t.by, t.sameArguments))
 	t.selectRow()
 }
 
@@ -169,6 +170,28 @@ const (
 	maxArguments = 60
 	maxFailure   = 200
 )
+
+func (t *timelineTab) sameArguments(a, b *timeline.Call) bool {
+	return t.hash(a.Source.(*trafficRow)) == t.hash(b.Source.(*trafficRow))
+}
+
+// hash returns a hash of the arguments. Evicted arguments equal no others.
+func (t *timelineTab) hash(r *trafficRow) uint64 {
+	if r.argumentHash == 0 {
+		rec := r.TrafficRecord
+		if full, ok := t.logs.app.Reg.Traffic().Record(r.Seq); ok {
+			rec = full
+		}
+		args, ok := callArguments(&rec)
+		if !ok {
+			args = []byte(r.key)
+		}
+		r.argumentHash = maphash.Bytes(argumentSeed, args) | 1
+	}
+	return r.argumentHash
+}
+
+var argumentSeed = maphash.MakeSeed()
 
 func (t *timelineTab) describe(c *timeline.Call) {
 	r := c.Source.(*trafficRow)

@@ -32,6 +32,7 @@ type trafficRow struct {
 
 	arguments, failure string // for the time line
 	isDescribed        bool
+	argumentHash       uint64 // 0: not computed
 }
 
 func (r *trafficRow) number() uint64 { return cmp.Or(r.First, r.Seq) }

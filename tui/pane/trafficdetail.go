@@ -31,7 +31,7 @@ func (p *Logs) trafficSubject() Subject {
 	held, now := p.Traffic.Held, p.app.Now()
 	if r.inFlightID != "" {
 		return Subject{
-			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clockText(rec.Time, 12),
+			Key: "traffic " + r.key, Version: fmt.Sprint(r.inFlightID, " ", p.timeline.chart.Factor()), Title: rec.Method + " " + clockText(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Section {
 				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: status})
 				blocks := append(usualBlocks(&rec, held, now), viewer.Section{Kind: viewer.Fields, Fields: facts})

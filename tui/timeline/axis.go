@@ -156,6 +156,9 @@ func tickLabel(at, before, first time.Time, step, span time.Duration) string {
 	case before.IsZero():
 		return at.Format("15:04:05.000")
 	}
-	ms := float64(at.Sub(first)) / float64(time.Millisecond)
-	return "+" + strconv.FormatFloat(ms, 'g', 6, 64) + " ms"
+	after, unit, name := at.Sub(first), time.Millisecond, " ms"
+	if after >= time.Second {
+		unit, name = time.Second, " s"
+	}
+	return "+" + strconv.FormatFloat(float64(after)/float64(unit), 'g', 6, 64) + name
 }

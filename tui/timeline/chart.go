@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 )
@@ -162,6 +163,26 @@ func (c *Chart) Click(line int) bool {
 	}
 	c.moveTo(at)
 	return true
+}
+
+// SpanText returns the length of the visible part, or "" before the first drawing.
+func (c *Chart) SpanText() string {
+	switch {
+	case c.drawn.span == 0 || len(c.layout.Rows) == 0:
+		return ""
+	case c.drawn.span < time.Second:
+		return termtext.Duration(c.drawn.span)
+	}
+	return termtext.Age(c.drawn.span)
+}
+
+// Factor returns how many times as long as usual the selected call is, or 0.
+func (c *Chart) Factor() int {
+	r := c.row()
+	if r == nil {
+		return 0
+	}
+	return r.Usual.Factor(Work(r.Call.Record, c.now))
 }
 
 // Live reports whether the chart follows new calls.

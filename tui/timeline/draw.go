@@ -353,12 +353,15 @@ func legendLine(lk *theme.Theme) string {
 }
 
 func (c *Chart) axisLine(lk *theme.Theme, labels int, a axis) string {
-	left := termtext.Age(a.span)
-	if a.span < time.Second {
-		left = termtext.Duration(a.span)
+	left := ""
+	for i, _ := c.window.Visible(); i >= 0 && i < len(c.layout.Rows); i-- { // of the first row
+		if row := &c.layout.Rows[i]; row.Role == Heading {
+			left = termtext.Line(row.Title)
+			break
+		}
 	}
-	if c.live {
-		left = "last " + left
+	if first, _ := c.window.Visible(); first < len(c.layout.Rows) && c.layout.Rows[first].Role == Heading {
+		left = ""
 	}
 	if !c.mark.IsZero() {
 		left = "range from " + c.mark.Format("15:04:05.000")
@@ -373,7 +376,7 @@ func (c *Chart) axisLine(lk *theme.Theme, labels int, a axis) string {
 		}
 		line = append(line, t.label...)
 	}
-	return "  " + lk.Accent.On(lk.Fit(left, labels)) + " " + lk.Dim.On(string(line))
+	return "  " + lk.Title.On(lk.Fit(left, labels)) + " " + lk.Dim.On(string(line))
 }
 
 // maxIndent is the depth up to which rows are indented, in levels.

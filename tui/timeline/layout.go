@@ -91,12 +91,8 @@ type Layout struct {
 // Limits for times of untrusted records.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
-// Retries of a failed call begin at most retryWithin after its end. Their params may
-// differ in the digits of ids.
-const (
-	retryWithin = 30 * time.Second
-	retrySlack  = 2 // bytes
-)
+// retryWithin is the maximum time from the end of a failed call to its retry.
+const retryWithin = 30 * time.Second
 
 func isNotification(r *registry.TrafficRecord) bool { return r.Status == registry.StatusNotification }
 
@@ -148,12 +144,14 @@ type builder struct {
 	failed   map[attemptKey]*node
 	polls    map[pollKey]*node
 	usual    usualTable
+	same     func(a, b *Call) bool
 	roots    []*node
 }
 
 // New lays out calls. progress contains progress notifications in order; others are
-// ignored.
-func New(calls []Call, progress []*registry.TrafficRecord, by Grouping) *Layout {
+// ignored. same reports whether two calls of the same target have equal arguments, so that
+// the second one repeats the first.
+func New(calls []Call, progress []*registry.TrafficRecord, by Grouping, same func(a, b *Call) bool) *Layout {
 	l := &Layout{}
 	order := make([]*Call, 0, len(calls))
 	for i := range calls {
@@ -166,7 +164,7 @@ func New(calls []Call, progress []*registry.TrafficRecord, by Grouping) *Layout 
 		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Number-1, y.Number-1), cmp.Compare(x.Seq-1, y.Seq-1)) // 0 comes last
 	})
 	b := &builder{
-		byNumber: make(map[uint64]*node, len(order)), failed: map[attemptKey]*node{}, polls: map[pollKey]*node{}, usual: usualTable{},
+		byNumber: make(map[uint64]*node, len(order)), failed: map[attemptKey]*node{}, polls: map[pollKey]*node{}, usual: usualTable{}, same: same,
 	}
 	for _, c := range order {
 		l.count(c)
@@ -262,9 +260,8 @@ func (b *builder) firstAttempt(n *node) *node {
 	key := attemptKey{r.Parent, r.Session, r.Server, r.Method, r.Name}
 	first := b.failed[key]
 	if first != nil {
-		apart := r.RequestSize - first.row.Call.Record.RequestSize
 		wait := r.Time.Sub(first.failedAt)
-		if apart > retrySlack || apart < -retrySlack || wait < 0 || wait > retryWithin {
+		if wait < 0 || wait > retryWithin || !b.same(n.row.Call, first.row.Call) {
 			first = nil
 		}
 	}
@@ -318,6 +315,9 @@ func groupTitle(c *Call, by Grouping) string {
 			return cmp.Or(c.Client, "no session")
 		}
 		return strings.TrimSpace(c.Client + " " + c.Record.Session)
+	}
+	if c.Client == "" && c.Record.Direction == registry.ToClient {
+		return "servers"
 	}
 	return cmp.Or(c.Client, "no client")
 }
