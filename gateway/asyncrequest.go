@@ -87,6 +87,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	u.Begin(x, nil, release, edits)
 	u.Call.Batch = burst
 	u.AttachProgressToken(g.journal, r.server, name, meta, g.calls.LatencyHistory(name))
+	r.trace(u, b, conn)
 	if !g.calls.DoAsync(conn, u, s) {
 		return false
 	}
@@ -106,6 +107,7 @@ func (s *asyncRequest) RequestEnded(cause error) { s.conn.Cancel(&s.call.Call, c
 
 // CallEnded implements [upstream.Caller].
 func (s *asyncRequest) CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
+	s.call.Trace.End(reply, err)
 	s.gateway.calls.End(&s.call, err == nil)
 	if err != nil || reply.Error != nil || len(reply.Result) > maxInline {
 		go s.complete(reply, err)

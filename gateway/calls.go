@@ -510,6 +510,7 @@ func (g *Gateway) beginCall(r *request, u *inflight.Request, conn upstream.Conn,
 	u.Call.Context = r.Context()
 	u.AttachProgressToken(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"), nil)
 	g.addModernMeta(r, conn, &u.Call)
+	r.trace(u, g.Servers.Get(r.server), conn)
 }
 
 // outerCall returns the local tool's call that made the request, or nil.

@@ -170,6 +170,7 @@ var emptyResult = []byte("{}")
 // Handle implements [downstream.Handler].
 func (g *Gateway) Handle(x *downstream.Request) {
 	r := &request{Request: x, gateway: g}
+	defer g.o.Tracer.Forget(x)
 	table := legacyMethods
 	if r.modern() {
 		table = modernMethods

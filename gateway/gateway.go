@@ -14,6 +14,7 @@ import (
 	"goblin/gateway/state"
 	"goblin/gateway/tasks"
 	"goblin/gateway/telemetry"
+	"goblin/gateway/tracing"
 	"goblin/gateway/upstream"
 	"goblin/gateway/view"
 	"goblin/registry"
@@ -23,7 +24,8 @@ import (
 // Options configures a Gateway.
 type Options struct {
 	servers.Options
-	Meter *telemetry.Meter // may be nil
+	Meter  *telemetry.Meter // may be nil
+	Tracer *tracing.Tracer  // may be nil
 }
 
 // Gateway serves the registry's catalog to any number of sessions.

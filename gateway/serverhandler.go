@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/serverreq"
+	"goblin/gateway/tracing"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -84,10 +85,14 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 func (g serverHandler) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	var cause *downstream.Request
+	var call *tracing.Call
 	if causes, certain := g.calls.Candidates(conn, c); certain {
-		cause = inflight.Newest(causes).ClientRequest
+		newest := inflight.Newest(causes)
+		cause, call = newest.ClientRequest, newest.Trace
 	}
-	session, result, err := g.question(ctx, s, conn, c, method, params)
+	span := g.o.Tracer.StartServerRequest(call, tracing.Target{Server: s.Config(), Protocol: conn.Info().Protocol}, method, params)
+	session, result, err := g.question(ctx, s, conn, c, method, span.Params(params))
+	span.End(session, err)
 	result = rawjson.Result(method).Clean(nil, result)
 	g.journal.RecordServerRequest(cause, session, s.Name(), method, params, result, err, start)
 	return result, err

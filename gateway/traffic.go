@@ -4,12 +4,17 @@ import (
 	"time"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
+	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
+	"goblin/gateway/tracing"
+	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
 func (g *Gateway) record(r *request, label string) {
+	g.o.Tracer.Begin(r.Request)
 	tool := ""
 	if label == "tools/call" {
 		tool = r.target.Name
@@ -47,8 +52,18 @@ func (r *request) ownAnswer() []byte {
 	return r.serverAnswer
 }
 
+// trace starts the span of a call, complete except for its context.
+func (r *request) trace(u *inflight.Request, b *servers.Server, conn upstream.Conn) {
+	t := r.gateway.o.Tracer
+	if b == nil || !t.Active() {
+		return
+	}
+	u.Trace = t.StartCall(r.Request, tracing.Target{Server: b.Config(), Protocol: conn.Info().Protocol, Name: r.target.Name}, &u.Call)
+}
+
 // OnParked implements [downstream.Parker].
 func (r *request) OnParked(result []byte, edits []rawjson.Edit) {
+	r.gateway.o.Tracer.Park(r.Request)
 	r.gateway.journal.RecordRequest(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
 		Body: result, Edits: edits, UserAsked: r.call.ResetPrompted(), Call: &r.call,
 	})

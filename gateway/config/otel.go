@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,12 @@ func readOTel(r *reader, at keyPath, n *yaml.Node, dst *OTel) {
 	if dst.Missing.Text != "" {
 		r.warns = append(r.warns, dst.Missing)
 	}
+}
+
+// Equal reports whether two sections have the same settings as written.
+func (o OTel) Equal(other OTel) bool {
+	o.late, other.late = nil, nil
+	return reflect.DeepEqual(o, other)
 }
 
 func (o *OTel) hasReferences() bool {

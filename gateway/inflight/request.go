@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/telemetry"
+	"goblin/gateway/tracing"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
@@ -31,6 +32,7 @@ type Request struct {
 	ClientRequest     *downstream.Request
 	Outer             *Request // the enclosing call; nil for a client's own
 	Call              upstream.Call
+	Trace             *tracing.Call // nil: no traces
 	release           func()
 	released          atomic.Bool
 	prompted          atomic.Bool              // the server asked the user

@@ -72,6 +72,7 @@ func (t *Table) Do(conn upstream.Conn, u *Request, do func() (jsonrpc.Reply, err
 	} else {
 		reply, err = conn.Call(&u.Call)
 	}
+	u.Trace.End(reply, err)
 	t.remove(u, err == nil)
 	return reply, err
 }

@@ -100,6 +100,7 @@ func (i *Stack) reload(meant bool) bool {
 	}
 	i.o.Mask.Add(cfg)
 	did := i.gateway.Apply(cfg)
+	traced := i.applyTraces(cfg)
 	later := i.o.Config.DifferingSettings(cfg)
 	i.editWarning.Store(nil)
 	i.registry.SetMistakes(nil)
@@ -108,7 +109,7 @@ func (i *Stack) reload(meant bool) bool {
 		i.editWarning.Store(&notice)
 	}
 	i.notify()
-	if did.Empty() && len(later) == 0 && len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) {
+	if did.Empty() && !traced && len(later) == 0 && len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) {
 		again := i.configInvalid
 		i.configInvalid = false
 		if again {

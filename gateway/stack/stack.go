@@ -35,6 +35,7 @@ import (
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
+	"goblin/gateway/tracing"
 	"goblin/gateway/view"
 	"goblin/registry"
 )
@@ -113,6 +114,7 @@ type Stack struct {
 	extension     Extension
 	toggles       *state.ToggleStore
 	meter         *telemetry.Meter
+	traces        traces
 	pinStore      *state.PinStore        // nil if tools are not pinned
 	pinsError     error                  // why tools are not pinned, or nil
 	httpError     error                  // why HTTP is missing
@@ -174,11 +176,13 @@ func New(o Options) (*Stack, error) {
 	i.notify()
 	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listedTools})
 	i.metrics.SetUsage(i.meter.ForEach)
-	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Options: servers.Options{
+	i.traces.tracer = tracing.New(tracing.Options{Version: o.Version, Mask: mask, Logger: i.o.Logger})
+	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Tracer: i.traces.tracer, Options: servers.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: i.pinStore, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.CacheListsOnExit,
 	}})
+	i.applyTraces(o.Config)
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {
 		i.gateway.Servers.PinProject(folder)
@@ -274,7 +278,7 @@ func (i *Stack) notify() {
 	if i.httpError != nil {
 		all = append(all, i.httpError.Error())
 	}
-	for _, damaged := range []*atomic.Pointer[error]{&i.togglesError, &i.pinsReadError} {
+	for _, damaged := range []*atomic.Pointer[error]{&i.togglesError, &i.pinsReadError, &i.traces.err} {
 		if err := damaged.Load(); err != nil {
 			all = append(all, (*err).Error())
 		}
@@ -350,6 +354,7 @@ func (i *Stack) Run(outer context.Context) error {
 	i.serving.Wait()
 	stopServers()
 	work.Wait()
+	i.traces.tracer.Close()
 	if i.listener != nil {
 		if err := i.listener.Close(); err != nil {
 			i.o.Logger.Warn("lock not released", "err", err)

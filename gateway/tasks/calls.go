@@ -109,7 +109,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 	}
 	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session()}
 	f.Call.Context = context.WithoutCancel(x.Context())
-	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
+	f.Call.Params, f.Call.Edits = rawjson.Splice(f.Call.Params, f.Call.Edits...), nil
 	f.Call.Token, f.Call.Progress = wire.TokenPosition{}, nil // progress continues after the reply
 	if theirs := rawjson.Path(f.Call.Params, "_meta", "progressToken"); theirs != nil {
 		t.addProgress(own, func(params []byte) {
@@ -342,6 +342,7 @@ func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Request, own *Task) (jsonr
 		f.Release()
 	}
 	reply, err := conn.Call(&f.Call)
+	f.Trace.End(reply, err)
 	switch {
 	case err != nil:
 		return reply, err

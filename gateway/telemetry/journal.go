@@ -91,7 +91,7 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		j.Metrics.AddRequest(label, server, ok, took-a.UserWait)
 	}
 	if cancelled {
-		j.RecordNotification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.CancelReason()))
+		j.recordNotification(registry.ToServer, x.Number(), x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.CancelReason()))
 	}
 	body := a.Body
 	size := len(a.Body)

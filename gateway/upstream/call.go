@@ -46,6 +46,8 @@ type Call struct {
 	// ForwardInput returns results of type input_required to the caller instead of
 	// resolving them. The caller answers with another Call.
 	ForwardInput bool
+	// Header contains further headers of the call's own HTTP request; nil: none.
+	Header http.Header
 	// AcceptTask permits a modern server to answer with a task, which is returned
 	// unchanged (SEP-2663).
 	AcceptTask bool

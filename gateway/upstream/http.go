@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -86,9 +87,10 @@ func (h *streamable) request(c *Call, id int64, frame []byte) {
 }
 
 func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, frame []byte) {
-	var own http.Header
+	own := c.Header
 	if c.modern {
 		own = h.modernHeaders(c, frame)
+		maps.Copy(own, c.Header)
 	}
 	resp, err := h.do(ctx, http.MethodPost, frame, acceptBoth, "", own)
 	if err != nil {
