@@ -141,6 +141,7 @@ type World struct {
 	Config      string
 	Gateway     Obj
 	Log         Obj
+	OTel        Obj
 	Lua         Obj
 	Profiles    Obj    // by name
 	Clients     string // the YAML of clients, whose order matters
@@ -340,6 +341,9 @@ func (w *World) Write() {
 	}
 	if w.Log != nil {
 		fmt.Fprintf(&b, "log: %s\n", Marshal(w.Log))
+	}
+	if w.OTel != nil {
+		fmt.Fprintf(&b, "otel: %s\n", Marshal(w.OTel))
 	}
 	require.NoError(w.T, os.WriteFile(w.Config, []byte(b.String()), 0o600))
 }
