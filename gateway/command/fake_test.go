@@ -102,6 +102,10 @@ func (s *scripted) Logs(context.Context, daemon.LogQuery) (daemon.LogAnswer, err
 	return daemon.LogAnswer{}, nil
 }
 
+func (s *scripted) Traffic(context.Context, daemon.TrafficQuery) (daemon.TrafficAnswer, error) {
+	return daemon.TrafficAnswer{}, nil
+}
+
 func (s *scripted) Usage(context.Context) (report.Report, error) { return s.usage, nil }
 
 func (s *scripted) Approve(context.Context, daemon.Approval) ([]string, error) {

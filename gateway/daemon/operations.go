@@ -38,6 +38,9 @@ type Gateway interface {
 	// Logs returns log records, oldest first. With Wait it blocks until there is a
 	// record.
 	Logs(ctx context.Context, q LogQuery) (LogAnswer, error)
+	// Traffic returns requests and notifications, oldest first. With Wait it blocks until
+	// there is one.
+	Traffic(ctx context.Context, q TrafficQuery) (TrafficAnswer, error)
 	Usage(ctx context.Context) (report.Report, error)
 	// ReloadAll applies the current config file. A config with mistakes changes nothing.
 	ReloadAll(ctx context.Context) error
@@ -335,6 +338,7 @@ var operations = map[string]operation{
 	"stop":    func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
 	"usage":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
 	"logs":    with(Gateway.Logs),
+	"traffic": with(Gateway.Traffic),
 	"follow":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.ReloadAll(ctx) },
 	"servers": with(Gateway.Servers),
 	"list":    with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
@@ -420,6 +424,11 @@ func (r Remote) Usage(ctx context.Context) (report.Report, error) {
 // Logs implements [Gateway].
 func (r Remote) Logs(ctx context.Context, q LogQuery) (LogAnswer, error) {
 	return ask[LogAnswer](ctx, r, "logs", q)
+}
+
+// Traffic implements [Gateway].
+func (r Remote) Traffic(ctx context.Context, q TrafficQuery) (TrafficAnswer, error) {
+	return ask[TrafficAnswer](ctx, r, "traffic", q)
 }
 
 // ReloadAll implements [Gateway].

@@ -21,8 +21,8 @@ const (
 )
 
 // Fields returns the fields of filters of traffic. row returns a record. bodies returns
-// the params and the response of a record, or their beginnings; it is called only for
-// terms that need them. Both must be safe for concurrent use if the queries are.
+// the params and the response of a record, or their beginnings. Only terms that need
+// bodies call it. Both must be safe for concurrent use if the queries are.
 func Fields(row func(i int) *registry.TrafficRecord, bodies func(i int) (params, response []byte)) []query.Field {
 	text := func(name, help string, value func(*registry.TrafficRecord) string, aliases ...string) query.Field {
 		return query.Field{Name: name, Aliases: aliases, Kind: query.Text, Help: help, Text: func(i int) string { return value(row(i)) }}

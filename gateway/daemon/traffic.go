@@ -1,0 +1,28 @@
+package daemon
+
+import "goblin/registry/recording"
+
+// TrafficQuery asks for requests and notifications.
+type TrafficQuery struct {
+	From   uint64 `json:"from,omitempty"`   // number of the first record in the journal; 0: the oldest
+	Bodies bool   `json:"bodies,omitempty"` // with params and answers
+	Wait   bool   `json:"wait,omitempty"`   // wait for a record, for a limited time
+}
+
+// TrafficAnswer has the records of the traffic journal, oldest first.
+type TrafficAnswer struct {
+	Lines []TrafficLine `json:"lines"`
+	// Running contains the requests in flight if From was 0.
+	Running []TrafficLine `json:"running,omitempty"`
+	Next    uint64        `json:"next"`             // From for the next query
+	Dropped uint64        `json:"missed,omitempty"` // at least so many records from From on were lost
+}
+
+// TrafficLine is a line as in recordings. Error is the error message of a failed request.
+type TrafficLine struct {
+	recording.Line
+	// CutParams and CutAnswer are the beginnings of bodies that are not recorded
+	// completely. They are only set if the complete ones are missing.
+	CutParams []byte `json:"cutParams,omitempty"`
+	CutAnswer []byte `json:"cutAnswer,omitempty"`
+}
