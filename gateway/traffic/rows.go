@@ -160,6 +160,7 @@ func (p *Printer) fit() [columns]int {
 	}
 	shrink(columnOrigin, 4)
 	shrink(columnName, 4)
+	shrink(columnStatus, 4)
 	if rest := room - used() - 2; rest >= minErrorCells {
 		widths[columnError] = min(widths[columnError], rest)
 	} else {
