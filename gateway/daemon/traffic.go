@@ -15,7 +15,7 @@ type TrafficAnswer struct {
 	// Running contains the requests in flight if From was 0.
 	Running []TrafficLine `json:"running,omitempty"`
 	Next    uint64        `json:"next"`             // From for the next query
-	Dropped uint64        `json:"missed,omitempty"` // at least so many records from From on were lost
+	Dropped uint64        `json:"missed,omitempty"` // lower bound of the lost records from From on
 }
 
 // TrafficLine is a line as in recordings. Error is the error message of a failed request.

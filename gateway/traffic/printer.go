@@ -77,7 +77,7 @@ func (p *Printer) Flush() error {
 	return p.printRows(lines)
 }
 
-// Total returns the number of added requests, and of those that the limit hides.
+// Total returns the number of added requests, and the number that the limit hides.
 func (p *Printer) Total() (all, hidden int) {
 	if p.tail != nil {
 		hidden = p.tail.Dropped()
