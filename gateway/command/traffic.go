@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -174,7 +175,11 @@ func (a *App) showRecordings(ctx context.Context, f *trafficFlags, from recordin
 	if a.ErrTTY && (!a.OutTTY || f.limit > 0) {
 		s.Progress = a.Err
 	}
-	if err := s.Run(ctx); err != nil {
+	err = s.Run(ctx)
+	switch {
+	case errors.Is(err, recording.ErrNoRequest):
+		return cli.Fail(cli.CodeNotFound, "%s: %w", from.Path, err)
+	case err != nil:
 		return cli.Fail(cli.CodeFailure, "read recordings: %w", err)
 	}
 	a.reportHidden(p)

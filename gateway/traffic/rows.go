@@ -19,6 +19,7 @@ const (
 	maxCallCells   = 48
 	minCallCells   = 12
 	minErrorCells  = 12
+	keptErrorCells = 24   // kept free for an error message
 	maxCellBytes   = 2000 // of a printed text
 )
 
@@ -145,22 +146,33 @@ func (p *Printer) fit() [columns]int {
 		}
 		return n - 2
 	}
-	shrink := func(c, least int) {
+	shrink := func(c, least, room int) {
 		if over := used() - room; over > 0 {
 			widths[c] = max(widths[c]-over, min(widths[c], least))
 		}
 	}
-	shrink(columnName, 24)
-	shrink(columnOrigin, 16)
-	shrink(columnName, minCallCells)
-	for _, c := range []int{columnSize, columnTook, columnNumber, columnTime} {
+	// An error message is worth more than long names and the size.
+	wanted := room
+	if widths[columnError] > 0 {
+		wanted -= 2 + min(widths[columnError], keptErrorCells)
+	}
+	shrink(columnName, 24, wanted)
+	if used() > wanted {
+		widths[columnSize] = 0
+	}
+	shrink(columnOrigin, 16, wanted)
+	shrink(columnName, minCallCells, wanted)
+	if used() > room-2-minErrorCells && wanted < room {
+		widths[columnTook] = 0
+	}
+	for _, c := range []int{columnTook, columnNumber, columnTime} {
 		if used() > room {
 			widths[c] = 0
 		}
 	}
-	shrink(columnOrigin, 4)
-	shrink(columnName, 4)
-	shrink(columnStatus, 4)
+	for _, c := range []int{columnOrigin, columnName, columnStatus} {
+		shrink(c, 4, room)
+	}
 	if rest := room - used() - 2; rest >= minErrorCells {
 		widths[columnError] = min(widths[columnError], rest)
 	} else {

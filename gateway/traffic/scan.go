@@ -32,14 +32,20 @@ type Scan struct {
 	dropped int    // requests that the recording lacks
 	reason  string // of the last ones
 	shown   time.Time
-	warned  int // reported problems
+	showing bool // a progress report
+	found   bool // the request with Number
+	warned  int  // reported problems
 }
 
 // Run prints until the end of the recordings, or with Follow until ctx ends. Afterwards
-// it reports what could not be read.
+// it reports what could not be read. It returns [recording.ErrNoRequest] if no file
+// contains the request with Number.
 func (s *Scan) Run(ctx context.Context) error {
 	err := s.run(ctx)
 	s.report(err)
+	if err == nil && s.Number != 0 && !s.found {
+		return fmt.Errorf("request %d: %w", s.Number, recording.ErrNoRequest)
+	}
 	return err
 }
 
@@ -82,6 +88,7 @@ func (s *Scan) read(l *recording.Line) error {
 	if s.Number != 0 && l.Number != s.Number {
 		return nil
 	}
+	s.found = true
 	matches := s.Filter.Matches(l, time.Now())
 	if l.Type == recording.TypeRequest || l.Type == recording.TypeRunning && matches {
 		s.running.Read(l)
@@ -107,14 +114,15 @@ func (s *Scan) progress() {
 	if s.Progress == nil || s.lines%1024 != 0 || time.Since(s.shown) < progressInterval {
 		return
 	}
-	s.shown = time.Now()
+	s.shown, s.showing = time.Now(), true
 	read, all := s.Reader.Files()
 	fmt.Fprintf(s.Progress, "\r\x1b[Kreading file %d of %d, %s lines", read, all, termtext.FormatCount(s.lines))
 }
 
 func (s *Scan) clearProgress() {
-	if s.Progress != nil && s.lines >= 1024 {
+	if s.showing {
 		fmt.Fprint(s.Progress, "\r\x1b[K")
+		s.showing = false
 	}
 }
 

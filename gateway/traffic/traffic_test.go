@@ -88,6 +88,7 @@ func TestRowsFitTheTerminal(t *testing.T) {
 		}
 		require.Equal(t, 1, strings.Count(got.out, "\x1b[31m"), "only the failure is red")
 		require.NotContains(t, got.out, "\x1b[2J")
+		require.Equal(t, w >= 80, strings.Contains(got.out, "sold out"), "columns %d", w)
 	}
 }
 

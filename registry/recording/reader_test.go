@@ -318,3 +318,25 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkReader measures lines of a call with small bodies.
+func BenchmarkReader(b *testing.B) {
+	line := `{"type":"request","time":"2026-05-04T02:06:00.123Z","session":"s-1","client":"claude","server":"files","n":17,"method":"tools/call","name":"files_read","took":12.5,"outcome":"success","answered":true,"requestSize":60,"responseSize":700,"params":{"name":"files_read","arguments":{"path":"src/main.go"}},"answer":{"content":[{"type":"text","text":"` + strings.Repeat("some text ", 60) + `"}]}}` + "\n"
+	path := filepath.Join(b.TempDir(), "x.jsonl")
+	require.NoError(b, os.WriteFile(path, []byte(header+strings.Repeat(line, 10_000)), 0o600))
+	b.SetBytes(int64(10_000 * len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := recording.Open(path)
+		require.NoError(b, err)
+		f := recording.NewFilter("server:files ms:>1s", nil)
+		for {
+			l, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			f.Matches(l, time.Time{})
+		}
+		require.NoError(b, r.Close())
+	}
+}
