@@ -42,7 +42,7 @@ missing. A FOLDER means all its files. Damaged parts are listed in Logs.`,
 			if o.Requests < 1 || o.Requests > maxOpenRequests {
 				return cli.Usage(cmd, "--requests must be a number from 1 to %d, not %d", maxOpenRequests, o.Requests)
 			}
-			if o.Since, err = serve.SinceTime(since, time.Now()); err != nil {
+			if o.Since, err = cli.SinceTime(since, time.Now()); err != nil {
 				return err
 			}
 			return p.OpenRecording(cmd.Context(), args[0], o, showArchive)

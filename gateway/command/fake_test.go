@@ -108,6 +108,10 @@ func (s *scripted) Traffic(context.Context, daemon.TrafficQuery) (daemon.Traffic
 
 func (s *scripted) Usage(context.Context) (report.Report, error) { return s.usage, nil }
 
+func (s *scripted) Changes(context.Context, daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
+	return daemon.ChangeAnswer{}, nil
+}
+
 func (s *scripted) Approve(context.Context, daemon.Approval) ([]string, error) {
 	return nil, nil
 }

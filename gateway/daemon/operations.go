@@ -41,6 +41,9 @@ type Gateway interface {
 	// Traffic returns requests and notifications, oldest first. With Wait it blocks until
 	// there is one.
 	Traffic(ctx context.Context, q TrafficQuery) (TrafficAnswer, error)
+	// Changes returns changes of servers' definitions since the start of the gateway, and
+	// since the cached lists of the gateway before.
+	Changes(ctx context.Context, q ChangeQuery) (ChangeAnswer, error)
 	Usage(ctx context.Context) (report.Report, error)
 	// ReloadAll applies the current config file. A config with mistakes changes nothing.
 	ReloadAll(ctx context.Context) error
@@ -339,6 +342,7 @@ var operations = map[string]operation{
 	"usage":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
 	"logs":    with(Gateway.Logs),
 	"traffic": with(Gateway.Traffic),
+	"changes": with(Gateway.Changes),
 	"follow":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.ReloadAll(ctx) },
 	"servers": with(Gateway.Servers),
 	"list":    with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
@@ -429,6 +433,11 @@ func (r Remote) Logs(ctx context.Context, q LogQuery) (LogAnswer, error) {
 // Traffic implements [Gateway].
 func (r Remote) Traffic(ctx context.Context, q TrafficQuery) (TrafficAnswer, error) {
 	return ask[TrafficAnswer](ctx, r, "traffic", q)
+}
+
+// Changes implements [Gateway].
+func (r Remote) Changes(ctx context.Context, q ChangeQuery) (ChangeAnswer, error) {
+	return ask[ChangeAnswer](ctx, r, "changes", q)
 }
 
 // ReloadAll implements [Gateway].

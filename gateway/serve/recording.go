@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"goblin/gateway/archive"
-	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/remoteui"
 	"goblin/registry/termtext"
@@ -76,19 +75,4 @@ func (p *Process) progress() (report func(read, total int64), done func()) {
 			fmt.Fprint(p.App.Err, "\r\x1b[K")
 		}
 	}
-}
-
-// SinceTime parses a duration before now, or a time in RFC 3339.
-func SinceTime(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(text); err == nil {
-		return now.Add(-d), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, cli.Fail(cli.CodeUsage, "--since must be a duration such as 2h, or a time such as 2026-03-01T02:00:00Z, not %q", text)
-	}
-	return at, nil
 }

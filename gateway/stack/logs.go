@@ -58,3 +58,13 @@ func (i *Stack) logs(q *daemon.LogQuery) daemon.LogAnswer {
 	}
 	return answer
 }
+
+// Changes implements [daemon.Gateway].
+func (i *Stack) Changes(_ context.Context, q daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
+	if err := i.checkServer(q.Server); err != nil {
+		return daemon.ChangeAnswer{}, err
+	}
+	answer := daemon.SelectChanges(i.registry.ListChanges(), &q)
+	answer.From = i.started
+	return answer, nil
+}

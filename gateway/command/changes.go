@@ -1,0 +1,136 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/archive"
+	"goblin/gateway/cli"
+	"goblin/gateway/daemon"
+	"goblin/registry/termtext"
+)
+
+type changeFlags struct {
+	server, since, from string
+}
+
+func (a *App) changes() *cobra.Command {
+	var f changeFlags
+	cmd := a.withJSON("print a JSON object with all definitions", &cobra.Command{
+		Use:     "changes [SERVER]",
+		GroupID: cli.GroupDiagnose,
+		Short:   "Show changed tools, prompts and resources",
+		Long: `Show which definitions servers added, removed and changed, and what a change means
+for callers: an argument is now required, a description changed, a tool is now
+destructive. Changes while Goblin did not run are found by the cached lists.
+
+The running daemon has the changes since its start. --from reads those of a
+recording: a file, or a folder with files.`,
+		Example: `  goblin changes
+  goblin changes github --since 24h
+  goblin changes --from night.jsonl.gz
+  goblin changes --json | jq -r '.changes[] | select(.op == "changed") | .name'`,
+		ValidArgsFunction: a.complete("servers"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return oneArg("the name of a server")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				f.server = args[0]
+			}
+			return a.showChanges(cmd.Context(), &f)
+		},
+	})
+	cmd.Flags().StringVar(&f.since, "since", "", "only changes since this `TIME`: 24h ago, or RFC 3339")
+	cmd.Flags().StringVar(&f.from, "from", "", "read the recording in this `FILE` or folder")
+	_ = cmd.RegisterFlagCompletionFunc("from", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault
+	})
+	return cmd
+}
+
+func (a *App) showChanges(ctx context.Context, f *changeFlags) error {
+	since, err := cli.SinceTime(f.since, time.Now())
+	if err != nil {
+		return err
+	}
+	q := daemon.ChangeQuery{Server: f.server, Since: since, Definitions: a.asJSON}
+	answer, err := a.findChanges(ctx, f.from, q)
+	if err != nil {
+		return err
+	}
+	if answer.Dropped > 0 {
+		a.Warn("%s evicted by newer ones; recordings keep them", termtext.Count(int(answer.Dropped), "older change"))
+	}
+	return a.print(answer, func() error { return a.printChanges(&answer) })
+}
+
+func (a *App) findChanges(ctx context.Context, from string, q daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
+	if from != "" {
+		return recordedChanges(ctx, from, q)
+	}
+	r, err := a.findDaemon(ctx)
+	switch {
+	case errors.Is(err, daemon.ErrNotRunning) && r != nil:
+		return daemon.ChangeAnswer{}, cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or read a recording with --from", r.name, r.start)
+	case err != nil:
+		return daemon.ChangeAnswer{}, r.explain(err)
+	}
+	if q.Server != "" {
+		if err := knownServer(q.Server, statusNames(r.status.Servers)); err != nil {
+			return daemon.ChangeAnswer{}, err
+		}
+	}
+	answer, err := r.Changes(ctx, q)
+	return answer, r.explain(err)
+}
+
+func recordedChanges(ctx context.Context, path string, q daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
+	recorded, err := archive.Load(ctx, path, archive.Options{Requests: 1, Since: time.Now()}) // without requests
+	if err != nil {
+		return daemon.ChangeAnswer{}, err
+	}
+	var names []string
+	for _, s := range recorded.Registry.States() {
+		names = append(names, s.Name)
+	}
+	if q.Server != "" {
+		if err := knownServer(q.Server, names); err != nil {
+			return daemon.ChangeAnswer{}, err
+		}
+	}
+	answer := daemon.SelectChanges(recorded.Registry.ListChanges(), &q)
+	answer.From = recorded.Start
+	return answer, nil
+}
+
+func (a *App) printChanges(answer *daemon.ChangeAnswer) error {
+	if len(answer.Changes) == 0 {
+		return a.printText("No changes since " + answer.From.Local().Format(time.DateTime) + ".")
+	}
+	t := table{header: []string{"TIME", "SERVER", "CHANGE", "NAME", "WHAT"}}
+	for i := range answer.Changes {
+		c := &answer.Changes[i]
+		change := c.Op + " " + c.Kind
+		if c.Count > 0 {
+			change = fmt.Sprintf("%d %ss", c.Count, c.Kind)
+		}
+		what := []string{""}
+		if len(c.What) > 0 {
+			what = c.What
+		}
+		t.add(c.Time.Local().Format(time.DateTime), termtext.Line(c.Server), change, termtext.Line(c.Name), termtext.Line(what[0]))
+		for _, more := range what[1:] {
+			t.add("", "", "", "", termtext.Line(more))
+		}
+	}
+	return a.printText(strings.TrimRight(t.render(a.Columns), "\n"))
+}
