@@ -177,3 +177,20 @@ func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (miss
 	}
 	return missing
 }
+
+// requestCode returns the exit code of a failed request.
+func requestCode(err error) int {
+	var failure *jsonrpc.Error
+	if !errors.As(err, &failure) {
+		return cli.CodeConnect
+	}
+	switch code := rawjson.GetString(failure.Data, "code"); {
+	case code == "CONNECTION_ERROR", code == "LOGIN_REQUIRED":
+		return cli.CodeConnect
+	case code == "REQUEST_TIMEOUT":
+		return cli.CodeTimeout
+	case strings.HasSuffix(code, "_NOT_FOUND"), failure.Code == codeResourceNotFound:
+		return cli.CodeNotFound
+	}
+	return cli.CodeFailure
+}

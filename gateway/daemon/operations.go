@@ -41,8 +41,8 @@ type Gateway interface {
 	// Traffic returns requests and notifications, oldest first. With Wait it blocks until
 	// there is one.
 	Traffic(ctx context.Context, q TrafficQuery) (TrafficAnswer, error)
-	// Changes returns changes of servers' definitions since the start of the gateway, and
-	// since the cached lists of the gateway before.
+	// Changes returns changes of servers' definitions since the cached lists of the
+	// previous gateway.
 	Changes(ctx context.Context, q ChangeQuery) (ChangeAnswer, error)
 	Usage(ctx context.Context) (report.Report, error)
 	// ReloadAll applies the current config file. A config with mistakes changes nothing.

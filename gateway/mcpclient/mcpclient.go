@@ -66,6 +66,9 @@ type Options struct {
 	// its error and the session closes (see [WatchLiveness]).
 	CheckAlive func(ctx context.Context) error
 	Logger     *slog.Logger // for panics in callbacks; may be nil
+	// Notify receives other notifications than progress, in order. It must not block, and
+	// may be nil.
+	Notify func(method string, params json.RawMessage)
 }
 
 // Client is a session with Goblin. It is safe for concurrent use.
@@ -127,6 +130,9 @@ func (c *Client) hello() any {
 	}
 	return object{"protocolVersion": c.o.Revision, "clientInfo": info, "capabilities": can}
 }
+
+// Done is closed when the session has closed or was lost.
+func (c *Client) Done() <-chan struct{} { return c.ctx.Done() }
 
 // Close closes the session and cancels all requests in both directions. It waits for
 // them, so an [AskFunc] must not call it. It is idempotent.
@@ -293,6 +299,9 @@ func (c *Client) handle(m jsonrpc.Message) {
 		if withdraw != nil {
 			withdraw(errCancelled)
 		}
+	case c.o.Notify != nil:
+		defer c.recoverPanic("notification", nil)
+		c.o.Notify(m.Method, m.Params)
 	}
 }
 

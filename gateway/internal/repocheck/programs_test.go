@@ -20,6 +20,7 @@ var starters = map[string]string{
 	"gateway/remoteui":  "the user's pager and editor",
 	"gateway/secrets":   "the program of a ${cmd:} reference in the config",
 	"gateway/upstream":  "the command of a server in the config",
+	"gateway/watcher":   "the shell, with the line of \"goblin watch --exec\"",
 	"gateway/childproc": "ps, to measure the servers' processes",
 	"meta/lua":          "Goblin itself, for a script",
 }
