@@ -14,7 +14,7 @@ import (
 )
 
 // Recording describes a recording that the UI shows instead of a running gateway. Its
-// clock stands at the end of the recording.
+// clock always shows the end of the recording.
 type Recording struct {
 	Name       string // base name
 	Start, End time.Time

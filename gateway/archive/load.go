@@ -406,4 +406,7 @@ func (l *loader) finish(r *recording.Reader) {
 			a.Kept++
 		}
 	}
+	if a.Kept < a.Requests {
+		a.log(a.End, slog.LevelInfo, "", fmt.Sprintf("%d of %d requests are shown; --requests and --since select others", a.Kept, a.Requests))
+	}
 }
