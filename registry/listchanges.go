@@ -144,6 +144,16 @@ func (r *Registry) ListsComplete(server string) {
 	}
 }
 
+// SetFirstList is [Registry.SetList] for a list that is not compared with the previous
+// one.
+func (r *Registry) SetFirstList(server string, kind Kind, items [][]byte) []Problem {
+	h := r.changes.history(server)
+	h.mu.Lock()
+	h.known[kind] = false
+	h.mu.Unlock()
+	return r.SetList(server, kind, items)
+}
+
 // restartHistory makes the next lists of a server the first ones.
 func (r *Registry) restartHistory(server string) {
 	h := r.changes.history(server)
@@ -167,14 +177,15 @@ func (r *Registry) compareLists(server string, kind Kind, was, is *run, refused 
 	c := comparison{kind: kind}
 	c.runs(was, is)
 	c.refused(before, refused)
-	room := h.room(r.opt.Now())
+	now := r.opt.Now()
+	room := h.room(now)
 	changed, rest := c.changes(room)
 	h.tokens -= float64(len(changed))
 	for i := range changed {
-		changed[i].Server, changed[i].Kind, changed[i].Time = server, kind, r.opt.Now()
+		changed[i].Server, changed[i].Kind, changed[i].Time = server, kind, now
 	}
 	if rest.Count > 0 {
-		rest.Server, rest.Kind, rest.Time = server, kind, r.opt.Now()
+		rest.Server, rest.Kind, rest.Time = server, kind, now
 		changed = append(changed, rest)
 	}
 	for _, one := range changed {

@@ -145,6 +145,22 @@ func TestTheFilesOfAFolderFollowEachOther(t *testing.T) {
 	require.Equal(t, []string{"removed a", "added b"}, ops)
 }
 
+// Recorders write the lists that are complete, and the others when servers have listed.
+func TestFirstListsAreNoChanges(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	start := `{"type":"server","server":"s","lists":{"tools":[{"name":"a"}]}}` + "\n" +
+		`{"type":"list","server":"s","list":"resources","added":[{"uri":"x:1"}]}` + "\n"
+	text := `{"type":"recording","version":1,"bodies":true,"settings":{"servers":{"s":{}}}}` + "\n" + start + start +
+		`{"type":"list","server":"s","list":"prompts","added":[{"name":"p"}],"changes":[{"name":"p","op":"added"}]}` + "\n"
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	a := load(t, path, archive.Options{})
+	require.Equal(t, 1, a.Registry.Load().Count(registry.Resource))
+	changes := a.Registry.ListChanges().Window(0, -1)
+	require.Len(t, changes, 1)
+	require.Equal(t, "added p", changes[0].Op+" "+changes[0].Name)
+}
+
 func TestDamagedSettingsShowTheRest(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []string{``, `,"settings":7`, `,"settings":{"servers":[]}`, `,"settings":{"servers":{"s":{"tools":7}}}`, `,"settings":{"nonsense":true,"servers":{"s":null}}`} {

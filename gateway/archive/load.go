@@ -164,19 +164,27 @@ func (l *loader) server(line *recording.Line) {
 	s.Listed = line.Lists != nil
 	l.states[line.Server] = s
 	for key, kind := range kinds {
-		if items := line.Lists[key]; items != nil || s.Listed {
-			l.setList(line.Server, kind, items)
+		switch items, recorded := line.Lists[key]; {
+		case recorded:
+			l.setList(line.Server, kind, items, false)
+		case s.Listed: // empty, or not listed yet
+			l.setList(line.Server, kind, nil, true)
 		}
 	}
 	l.reg.SetState(line.Server, s)
 }
 
-func (l *loader) setList(server string, kind registry.Kind, items []json.RawMessage) {
+// setList sets a list. first reports that its difference is no change of the server.
+func (l *loader) setList(server string, kind registry.Kind, items []json.RawMessage, first bool) {
 	all := make([][]byte, 0, len(items))
 	for _, item := range items {
 		if l.permits(server, kind, item) {
 			all = append(all, item)
 		}
+	}
+	if first {
+		l.reg.SetFirstList(server, kind, all)
+		return
 	}
 	l.reg.SetList(server, kind, all)
 }
@@ -227,7 +235,7 @@ func (l *loader) list(line *recording.Line) {
 		}
 	}
 	from := l.reg.ListChanges().Stats().Next
-	l.setList(line.Server, kind, items)
+	l.setList(line.Server, kind, items, len(line.Changes) == 0 && l.reg.Load().ServerCount(line.Server, kind) == 0)
 	if l.reg.ListChanges().Stats().Next == from { // recorded without definitions
 		for _, c := range line.Changes {
 			l.reg.ListChanges().Append(registry.ListChange{Time: line.Time, Server: line.Server, Kind: kind, Name: c.Name, Op: c.Op, What: c.What})
@@ -346,7 +354,7 @@ func (l *loader) side(line *recording.Line, rec *registry.TrafficRecord) {
 
 // content stores a read resource for the detail of the pane Resources.
 func (l *loader) content(line *recording.Line, rec *registry.TrafficRecord) {
-	if rec.Status != "success" || line.Own != nil || line.Answer == nil || line.Answer.File != "" {
+	if rec.Status != "success" || line.Answer == nil || line.Answer.File != "" {
 		return
 	}
 	target, err := l.reg.ResolveResource(rec.Name)

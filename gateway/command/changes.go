@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/archive"
 	"goblin/gateway/cli"
 	"goblin/gateway/daemon"
+	"goblin/registry"
 	"goblin/registry/termtext"
 )
 
@@ -112,19 +113,39 @@ func recordedChanges(ctx context.Context, path string, q daemon.ChangeQuery) (da
 	return answer, nil
 }
 
+// maxSimilar is the number of entries of one list, added or removed at once, that are
+// printed one by one.
+const maxSimilar = 5
+
+// similar counts the first changes that were added to, or removed from, one list at once.
+func similar(changes []daemon.ListChange) (n int) {
+	first := &changes[0]
+	for i := range changes {
+		c := &changes[i]
+		if c.Op == registry.OpChanged || c.Server != first.Server || c.Kind != first.Kind || c.Op != first.Op || !c.Time.Equal(first.Time) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 func (a *App) printChanges(answer *daemon.ChangeAnswer) error {
 	if len(answer.Changes) == 0 {
 		return a.printText("No changes since " + answer.From.Local().Format(time.DateTime) + ".")
 	}
 	t := table{header: []string{"TIME", "SERVER", "CHANGE", "NAME", "WHAT"}}
-	for i := range answer.Changes {
+	for i := 0; i < len(answer.Changes); i++ {
 		c := &answer.Changes[i]
 		change := c.Op + " " + c.Kind
-		if c.Count > 0 {
-			change = fmt.Sprintf("%d %ss", c.Count, c.Kind)
-		}
 		what := []string{""}
-		if len(c.What) > 0 {
+		switch n := similar(answer.Changes[i:]); {
+		case c.Count > 0:
+			change, what = fmt.Sprintf("%d %ss", c.Count, c.Kind), c.What
+		case n > maxSimilar:
+			change, what = fmt.Sprintf("%s %d %ss", c.Op, n, c.Kind), []string{"and others; --json prints all"}
+			i += n - 1
+		case len(c.What) > 0:
 			what = c.What
 		}
 		t.add(c.Time.Local().Format(time.DateTime), termtext.Line(c.Server), change, termtext.Line(c.Name), termtext.Line(what[0]))

@@ -2,7 +2,9 @@ package command
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,4 +50,17 @@ func TestChangesExplainsFailures(t *testing.T) {
 		require.Equal(t, test.code, got.code, "%v: %s", test.args, got.err)
 		require.Contains(t, got.err, test.want, test.args)
 	}
+}
+
+func TestManyAddedEntriesAreOneLine(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	text := `{"type":"recording","version":1,"bodies":true,"settings":{"servers":{"s":{}}}}` + "\n" +
+		`{"type":"server","time":"2026-03-01T02:00:00Z","server":"s","lists":{"tools":[{"name":"a"}]}}` + "\n" +
+		`{"type":"list","time":"2026-03-01T02:01:00Z","server":"s","list":"tools","added":[{"name":"b1"},{"name":"b2"},{"name":"b3"},{"name":"b4"},{"name":"b5"},{"name":"b6"}],"removed":["a"]}` + "\n"
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	got := try{}.run(t, "changes", "--from", path)
+	require.Contains(t, got.out, "added 6 tools")
+	require.Contains(t, got.out, "removed tool")
+	require.Equal(t, 3, strings.Count(got.out, "\n"))
 }
