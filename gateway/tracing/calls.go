@@ -46,7 +46,7 @@ func (t *Tracer) StartCall(x *downstream.Request, to Target, c *upstream.Call) *
 	return &Call{p, span, c}
 }
 
-// End ends the span with the answer of the server.
+// End finishes the span with the answer of the server.
 func (c *Call) End(reply jsonrpc.Reply, err error) {
 	if c == nil {
 		return
@@ -143,7 +143,7 @@ func (r *ServerRequest) Params(own []byte) []byte {
 	return r.params
 }
 
-// End ends the spans. s is the client that was asked, or nil: then there is no CLIENT span.
+// End finishes the spans. s is the client that was asked, or nil: then there is no CLIENT span.
 func (r *ServerRequest) End(s *downstream.Session, err *jsonrpc.Error) {
 	if r == nil {
 		return

@@ -12,7 +12,7 @@ import (
 )
 
 // encode returns spans of one provider as an ExportTraceServiceRequest (OTLP 1). The
-// numbers are those of opentelemetry/proto/trace/v1/trace.proto. A test decodes the result
+// field numbers are from opentelemetry/proto/trace/v1/trace.proto. A test decodes the result
 // with the official messages.
 func encode(spans []sdktrace.ReadOnlySpan) []byte {
 	var all message

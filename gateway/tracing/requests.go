@@ -26,8 +26,8 @@ type serverSpan struct {
 	ended   atomic.Bool
 }
 
-// Begin starts the SERVER span of a client's request, unless it has one. The sink ends it
-// with the request's record. Requests within other ones have no SERVER span.
+// Begin starts the SERVER span of a client's request, unless it has one. The sink
+// finishes it with the request's record. Requests within other ones have no SERVER span.
 func (t *Tracer) Begin(x *downstream.Request) {
 	if p := t.current(); p != nil && x.Outer() == x {
 		p.serverSpan(x)

@@ -83,8 +83,8 @@ func (t *Tracer) current() *pipeline {
 	return t.live.Load()
 }
 
-// Apply starts, stops or replaces the export. addSink adds the sink that ends the spans of
-// requests. The error is the reason why there are no traces although cfg starts them.
+// Apply starts, stops or replaces the export. addSink adds the sink that finishes the
+// spans of requests. The error is the reason why there are no traces although cfg starts them.
 // Sending the queue of the previous receiver takes at most two seconds.
 func (t *Tracer) Apply(cfg config.OTel, addSink func(telemetry.Sink) (remove func())) error {
 	t.mu.Lock()
@@ -132,7 +132,7 @@ func (t *Tracer) resource() *resource.Resource {
 	return r
 }
 
-// Close ends the export. It sends the queue for at most two seconds.
+// Close stops the export. It sends the queue for at most two seconds.
 func (t *Tracer) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

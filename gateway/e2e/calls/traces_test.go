@@ -24,7 +24,7 @@ func tracedMeta() e2e.Obj {
 	return e2e.Obj{"traceparent": clientContext, "tracestate": "vendor=1", "baggage": "user=1", "k": 1}
 }
 
-// has checks attributes of a span. "" means that it has none of that name.
+// has checks attributes of a span. An empty value means that it has none.
 func has(t *testing.T, s e2e.Span, want map[string]string) {
 	t.Helper()
 	for name, v := range want {
