@@ -6,6 +6,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 
@@ -15,7 +17,8 @@ import (
 
 // BenchmarkAllocations measures a tools/call through the gateway inside this process. The
 // client allocates only its request, so allocs/op is the proxy's share. -cpuprofile shows
-// where the time goes. Profiles add no cost to a call.
+// where the time goes. Profiles add no cost to a call;
+// traces do.
 func BenchmarkAllocations(b *testing.B) {
 	f := newFixture(b, 1, 1)
 	text, err := os.ReadFile(f.config)
@@ -26,6 +29,10 @@ func BenchmarkAllocations(b *testing.B) {
 	for _, profile := range []string{"", "part"} {
 		b.Run("profile="+profile, func(b *testing.B) { allocations(b, cfg, profile) })
 	}
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer receiver.Close()
+	cfg.OTel = config.OTel{On: true, Endpoint: receiver.URL}
+	b.Run("traces", func(b *testing.B) { allocations(b, cfg, "") })
 }
 
 func allocations(b *testing.B, cfg *config.Config, profile string) {

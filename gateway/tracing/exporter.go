@@ -43,8 +43,9 @@ type exporter struct {
 	lost    atomic.Uint64 // spans that no receiver gets
 	closing atomic.Bool   // no more retries
 
-	ctx   context.Context // ends with abort
-	abort context.CancelFunc
+	ctx     context.Context // ends with abort
+	abort   context.CancelFunc
+	stopped chan struct{} // closed by Shutdown
 
 	mu       sync.Mutex
 	failing  bool      // the last batch was not sent
@@ -55,7 +56,7 @@ type exporter struct {
 func newExporter(s settings, o Options) *exporter {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // has the proxy of the environment
 	transport.TLSClientConfig = s.tls
-	e := &exporter{s: s, log: o.Logger, mask: o.Mask, client: &http.Client{
+	e := &exporter{s: s, log: o.Logger, mask: o.Mask, stopped: make(chan struct{}), client: &http.Client{
 		Transport: transport,
 		// A redirect could carry the headers to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -79,13 +80,16 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil
 }
 
-// Shutdown implements [sdktrace.SpanExporter].
-func (e *exporter) Shutdown(context.Context) error { return nil }
+// Shutdown implements [sdktrace.SpanExporter]. The SDK calls it once, after the last batch.
+func (e *exporter) Shutdown(context.Context) error {
+	close(e.stopped)
+	return nil
+}
 
-// finish reports the spans that were not sent.
+// finish cancels the rest of the export, waits for it and reports the lost spans.
 func (e *exporter) finish() {
 	e.abort()
-	e.lost.Add(uint64(max(e.pending.Load(), 0)))
+	<-e.stopped // at once: nothing is sent any more
 	e.client.CloseIdleConnections()
 	e.mu.Lock()
 	defer e.mu.Unlock()
