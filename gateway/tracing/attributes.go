@@ -108,7 +108,7 @@ func plainURI(uri string) string {
 // name is masked. params may be nil.
 func targetAttributes(method, name string, params []byte) (span string, all []attribute.KeyValue) {
 	method = cut(method, maxText)
-	all = append(all, methodName.String(method))
+	all = append(make([]attribute.KeyValue, 0, 16), methodName.String(method))
 	tool, prompt := "", ""
 	switch method {
 	case "tools/call":

@@ -116,7 +116,7 @@ func (t *Tracer) StartServerRequest(cause *Call, from Target, method string, par
 	}
 	_, client := p.spans.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(append(all, serverName.String(from.Server.Name))...))
 	r := &ServerRequest{pipeline: p, server: server, client: client, params: params}
-	if params, ok := setMeta(params, client.SpanContext(), own.baggage); ok {
+	if params, ok := setMeta(params, members(client.SpanContext()), own.baggage); ok {
 		r.params = params
 	}
 	return r

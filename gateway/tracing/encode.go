@@ -107,10 +107,20 @@ func flags(trace byte, remote bool) uint32 {
 	return all
 }
 
+// nested appends what fill appends, then moves it to insert its length. That saves a
+// buffer for each message.
 func (m *message) nested(n protowire.Number, fill func(*message)) {
-	var inner message
-	fill(&inner)
-	m.bytes(n, inner)
+	*m = protowire.AppendTag(*m, n, protowire.BytesType)
+	start := len(*m)
+	fill(m)
+	size := len(*m) - start
+	end := protowire.AppendVarint(*m, uint64(size))
+	prefix := end[len(*m):]
+	var room [10]byte
+	copy(room[:], prefix)
+	copy(end[start+len(prefix):], end[start:start+size])
+	copy(end[start:], room[:len(prefix)])
+	*m = end
 }
 
 func (m *message) bytes(n protowire.Number, v []byte) {

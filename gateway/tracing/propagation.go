@@ -85,9 +85,9 @@ func members(at trace.SpanContext) propagation.MapCarrier {
 	return fields
 }
 
-// setMeta returns params with a span's context in `_meta`. The client's baggage stays;
+// setMeta returns params with the members of a span's context in `_meta`. The client's baggage stays;
 // otherwise more is added. ok is false if `_meta` is invalid, which the receiver refuses.
-func setMeta(params []byte, at trace.SpanContext, more string) (changed []byte, ok bool) {
+func setMeta(params []byte, own propagation.MapCarrier, more string) (changed []byte, ok bool) {
 	if params == nil {
 		params = []byte("{}")
 	}
@@ -102,9 +102,8 @@ func setMeta(params []byte, at trace.SpanContext, more string) (changed []byte, 
 	meta = rawjson.Filter(meta, func(k rawjson.Key, v []byte) ([]byte, bool) {
 		return v, !k.Is(traceparent) && !k.Is(tracestate)
 	})
-	fields := members(at)
 	for _, name := range []string{traceparent, tracestate} {
-		if v := fields[name]; v != "" {
+		if v := own[name]; v != "" {
 			meta = rawjson.SetMember(meta, name, rawjson.Quote(v))
 		}
 	}
@@ -121,7 +120,8 @@ func inject(c *upstream.Call, at trace.SpanContext, more string) {
 	if len(c.Edits) > 0 {
 		params = rawjson.Splice(params, c.Edits...)
 	}
-	params, ok := setMeta(params, at, more)
+	own := members(at)
+	params, ok := setMeta(params, own, more)
 	if !ok {
 		return
 	}
@@ -130,7 +130,7 @@ func inject(c *upstream.Call, at trace.SpanContext, more string) {
 		c.Token, _ = wire.FindToken(params, rawjson.Get(params, "_meta"))
 	}
 	c.Header = http.Header{}
-	for name, v := range members(at) {
+	for name, v := range own {
 		c.Header.Set(name, v)
 	}
 }

@@ -357,13 +357,13 @@ func TestTheContextReplacesTheClientsOwn(t *testing.T) {
 		if params != "" {
 			in = []byte(params)
 		}
-		got, _ := setMeta(in, at, "")
+		got, _ := setMeta(in, members(at), "")
 		require.Equal(t, want, string(got))
 	}
-	got, ok := setMeta([]byte(`{"_meta":{"baggage":"a=1"}}`), at, "b=2")
+	got, ok := setMeta([]byte(`{"_meta":{"baggage":"a=1"}}`), members(at), "b=2")
 	require.True(t, ok)
 	require.Contains(t, string(got), `"baggage":"a=1"`)
-	got, _ = setMeta([]byte(`{}`), at, "b=2")
+	got, _ = setMeta([]byte(`{}`), members(at), "b=2")
 	require.Contains(t, string(got), `"baggage":"b=2"`)
 }
 
@@ -376,7 +376,7 @@ func FuzzOriginOfAnyMessage(f *testing.F) {
 			return
 		}
 		require.True(t, o.parent.IsRemote())
-		changed, ok := setMeta([]byte(`{}`), o.parent, o.baggage)
+		changed, ok := setMeta([]byte(`{}`), members(o.parent), o.baggage)
 		require.True(t, ok)
 		require.Equal(t, o.parent.TraceID(), metaOrigin(changed).parent.TraceID())
 	})
