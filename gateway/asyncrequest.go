@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"sync"
+
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -24,11 +26,14 @@ type asyncMethod struct {
 	name, meta, task int // indexes of the members, or -1
 }
 
-var asyncMethods = map[string]*asyncMethod{
-	"tools/call":     newAsyncMethod("tools/call", "name", registry.Tool),
-	"prompts/get":    newAsyncMethod("prompts/get", "name", registry.Prompt),
-	"resources/read": newAsyncMethod("resources/read", "uri", registry.Resource),
-}
+// asyncMethods is built at first use, not at each start of a command.
+var asyncMethods = sync.OnceValue(func() map[string]*asyncMethod {
+	return map[string]*asyncMethod{
+		"tools/call":     newAsyncMethod("tools/call", "name", registry.Tool),
+		"prompts/get":    newAsyncMethod("prompts/get", "name", registry.Prompt),
+		"resources/read": newAsyncMethod("resources/read", "uri", registry.Resource),
+	}
+})
 
 func newAsyncMethod(method, member string, kind registry.Kind) *asyncMethod {
 	t := rawjson.Params(method)
@@ -47,7 +52,7 @@ const maxInline = 32 << 10
 
 // Start implements [downstream.Starter].
 func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
-	p := asyncMethods[x.Method()]
+	p := asyncMethods()[x.Method()]
 	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
 		return false
 	}

@@ -197,7 +197,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 		}
 	}
 	if g.Servers.HasPerProject() && x.Method() != "initialize" && x.Method() != "ping" {
-		if p := asyncMethods[x.Method()]; p != nil {
+		if p := asyncMethods()[x.Method()]; p != nil {
 			r.name, _, _ = stringMember(x.Params(), p.member) // for input requests
 		}
 		g.projects.Resolve(r.Context(), x)

@@ -1,5 +1,7 @@
 package rawjson
 
+import "sync"
+
 // Relevant members of `_meta` (2026-07-28, basic, general fields; 2025-11-25, progress
 // and tasks).
 var meta = newTree(
@@ -38,38 +40,39 @@ var (
 	Skill    = newTree("uri", "frontmatter", newTree("name", "description"), "resources", arrayTree(newTree("uri", "digest", "size")))
 )
 
-var params = map[string]*KeyTree{
-	"tools/call":               newTree("name", "arguments", "task", newTree("ttl"), "inputResponses", "requestState", "_meta", meta),
-	"prompts/get":              newTree("name", "arguments", "inputResponses", "requestState", "_meta", meta),
-	"resources/read":           newTree("uri", "inputResponses", "requestState", "_meta", meta),
-	"skills/get":               newTree("uri", "_meta", meta),
-	"resources/directory/read": newTree("uri", "cursor", "_meta", meta),
-	"resources/subscribe":      newTree("uri", "_meta", meta),
-	"resources/unsubscribe":    newTree("uri", "_meta", meta),
-	"completion/complete":      newTree("ref", newTree("type", "name", "uri"), "argument", newTree("name", "value"), "_meta", meta),
-	"tasks/get":                task,
-	"tasks/result":             task,
-	"tasks/cancel":             task,
-	"tasks/update":             task,
-	"logging/setLevel":         newTree("level", "_meta", meta),
-	"subscriptions/listen": newTree("_meta", meta, "notifications", newTree(
-		"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds")),
+// params and results are built at first use, not at each start of a command.
+var params = sync.OnceValue(func() map[string]*KeyTree {
+	task := newTree("taskId", "inputResponses", "requestState", "_meta", meta)
+	return map[string]*KeyTree{
+		"tools/call":               newTree("name", "arguments", "task", newTree("ttl"), "inputResponses", "requestState", "_meta", meta),
+		"prompts/get":              newTree("name", "arguments", "inputResponses", "requestState", "_meta", meta),
+		"resources/read":           newTree("uri", "inputResponses", "requestState", "_meta", meta),
+		"skills/get":               newTree("uri", "_meta", meta),
+		"resources/directory/read": newTree("uri", "cursor", "_meta", meta),
+		"resources/subscribe":      newTree("uri", "_meta", meta),
+		"resources/unsubscribe":    newTree("uri", "_meta", meta),
+		"completion/complete":      newTree("ref", newTree("type", "name", "uri"), "argument", newTree("name", "value"), "_meta", meta),
+		"tasks/get":                task,
+		"tasks/result":             task,
+		"tasks/cancel":             task,
+		"tasks/update":             task,
+		"logging/setLevel":         newTree("level", "_meta", meta),
+		"subscriptions/listen": newTree("_meta", meta, "notifications", newTree(
+			"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds")),
 
-	"sampling/createMessage": newTree("tools", "task", newTree("ttl"), "_meta", meta),
-	"elicitation/create":     newTree("mode", "url", "elicitationId", "task", newTree("ttl"), "_meta", meta),
+		"sampling/createMessage": newTree("tools", "task", newTree("ttl"), "_meta", meta),
+		"elicitation/create":     newTree("mode", "url", "elicitationId", "task", newTree("ttl"), "_meta", meta),
 
-	"notifications/progress":             newTree("progressToken", "_meta", meta),
-	"notifications/cancelled":            newTree("requestId", "reason", "_meta", meta),
-	"notifications/message":              newTree("level", "logger", "_meta", meta),
-	"notifications/resources/updated":    newTree("uri", "_meta", meta),
-	"notifications/elicitation/complete": newTree("elicitationId", "_meta", meta),
-	"notifications/tasks/status":         newTree("taskId", "status", "ttl", "pollInterval", "_meta", meta),
-}
+		"notifications/progress":             newTree("progressToken", "_meta", meta),
+		"notifications/cancelled":            newTree("requestId", "reason", "_meta", meta),
+		"notifications/message":              newTree("level", "logger", "_meta", meta),
+		"notifications/resources/updated":    newTree("uri", "_meta", meta),
+		"notifications/elicitation/complete": newTree("elicitationId", "_meta", meta),
+		"notifications/tasks/status":         newTree("taskId", "status", "ttl", "pollInterval", "_meta", meta),
+	}
+})
 
-var (
-	task     = newTree("taskId", "inputResponses", "requestState", "_meta", meta)
-	otherKey = newTree("_meta", meta)
-)
+var otherKey = newTree("_meta", meta)
 
 // ExtensionParams lists the params of an unknown extension's request or notification that
 // decide its destination.
@@ -80,7 +83,7 @@ var NotificationParams = newTree("uri", uri, "_meta", meta)
 
 // Params returns the KeyTree of the params of a request or notification.
 func Params(method string) *KeyTree {
-	if t := params[method]; t != nil {
+	if t := params()[method]; t != nil {
 		return t
 	}
 	return otherKey
@@ -104,34 +107,34 @@ func (t *KeyTree) parts() (parts []any) {
 	return parts
 }
 
-var (
-	question  = newTree("mode", "url", "elicitationId", "tools", "task", newTree("ttl"), "_meta", meta)
-	block     = asContentBlock(newTree("type", "uri", "resource", newTree("uri", uri)))
-	treeState = []any{"taskId", "status", "ttl", "pollInterval"}
-	call      = []any{"content", arrayTree(block), "isError", "_meta", newTree(append([]any{"ui", newTree("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
-)
+var question = newTree("mode", "url", "elicitationId", "tools", "task", newTree("ttl"), "_meta", meta)
 
-var results = map[string]*KeyTree{
-	"tools/call":          result(append(append([]any{"task", newTree(treeState...)}, call...), treeState...)...),
-	"prompts/get":         result("messages", arrayTree(newTree("content", valueOrArray(block))), "_meta", meta),
-	"resources/read":      result("contents", arrayTree(newTree("uri", uri, "mimeType")), "_meta", meta),
-	"completion/complete": result("_meta", meta),
-	"skills/get": result("skill", newTree("uri", uri, "frontmatter", newTree("name", "description"),
-		"resources", arrayTree(newTree("uri", uri, "digest", "size"))), "_meta", meta),
-	"resources/directory/read": result("resources", arrayTree(newTree("uri", uri, "mimeType")), "nextCursor", "_meta", meta),
-	"tasks/get":                result(append([]any{"result", result(call...), "error", ErrorObject, "_meta", meta}, treeState...)...),
-	"tasks/result":             result(call...),
-	"tasks/cancel":             result(append(treeState, "_meta", meta)...),
-	"tasks/update":             result(append(treeState, "_meta", meta)...),
+var results = sync.OnceValue(func() map[string]*KeyTree {
+	block := asContentBlock(newTree("type", "uri", "resource", newTree("uri", uri)))
+	treeState := []any{"taskId", "status", "ttl", "pollInterval"}
+	call := []any{"content", arrayTree(block), "isError", "_meta", newTree(append([]any{"ui", newTree("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
+	return map[string]*KeyTree{
+		"tools/call":          result(append(append([]any{"task", newTree(treeState...)}, call...), treeState...)...),
+		"prompts/get":         result("messages", arrayTree(newTree("content", valueOrArray(block))), "_meta", meta),
+		"resources/read":      result("contents", arrayTree(newTree("uri", uri, "mimeType")), "_meta", meta),
+		"completion/complete": result("_meta", meta),
+		"skills/get": result("skill", newTree("uri", uri, "frontmatter", newTree("name", "description"),
+			"resources", arrayTree(newTree("uri", uri, "digest", "size"))), "_meta", meta),
+		"resources/directory/read": result("resources", arrayTree(newTree("uri", uri, "mimeType")), "nextCursor", "_meta", meta),
+		"tasks/get":                result(append([]any{"result", result(call...), "error", ErrorObject, "_meta", meta}, treeState...)...),
+		"tasks/result":             result(call...),
+		"tasks/cancel":             result(append(treeState, "_meta", meta)...),
+		"tasks/update":             result(append(treeState, "_meta", meta)...),
 
-	// Answers of clients to requests from servers.
-	"elicitation/create":     newTree("action", "task", newTree(treeState...), "_meta", meta),
-	"sampling/createMessage": newTree("task", newTree(treeState...), "_meta", meta),
-	"roots/list":             newTree("roots", arrayTree(newTree("uri")), "_meta", meta),
-}
+		// Answers of clients to requests from servers.
+		"elicitation/create":     newTree("action", "task", newTree(treeState...), "_meta", meta),
+		"sampling/createMessage": newTree("task", newTree(treeState...), "_meta", meta),
+		"roots/list":             newTree("roots", arrayTree(newTree("uri")), "_meta", meta),
+	}
+})
 
 // Result returns the KeyTree of a request's result, or nil if only Goblin reads it.
-func Result(method string) *KeyTree { return results[method] }
+func Result(method string) *KeyTree { return results()[method] }
 
 // ErrorObject is the KeyTree of an error object.
 var ErrorObject = newTree("code", "message",
