@@ -182,7 +182,6 @@ func New(o Options) (*Stack, error) {
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: i.pinStore, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.CacheListsOnExit,
 	}})
-	i.applyTraces(o.Config)
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {
 		i.gateway.Servers.PinProject(folder)
@@ -209,6 +208,7 @@ func New(o Options) (*Stack, error) {
 		}
 		return nil, err
 	}
+	i.applyTraces(o.Config)
 	return i, nil
 }
 

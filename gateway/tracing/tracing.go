@@ -97,6 +97,9 @@ func (t *Tracer) Apply(cfg config.OTel, addSink func(telemetry.Sink) (remove fun
 	if err != nil || s.off {
 		return err
 	}
+	for _, value := range s.headers {
+		t.o.Mask.AddSecrets(value)
+	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		t.o.Logger.Warn("traces: problem of the OpenTelemetry SDK", "err", err)
 	}))

@@ -286,3 +286,27 @@ func TestTheLastSpansAreSentAtTheEnd(t *testing.T) {
 	require.Zero(t, s.Ends(e2e.Patience))
 	r.Wait("SERVER", "tools/call b_t")
 }
+
+func TestACallThatIsRepeatedHasASpanForEachAttempt(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	r := w.TracesTo()
+	b := w.Remote("b", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Socket()
+	c.Init()
+	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+	first := r.Wait("CLIENT", "tools/call t")
+	b.Do(e2e.Do("forget"))
+	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+	attempts := r.WaitAll("CLIENT", "tools/call t", 3)[1:]
+	has(t, attempts[0], map[string]string{"error.type": "CONNECTION_ERROR"})
+	require.False(t, attempts[1].Failed)
+	request := r.WaitAll("SERVER", "tools/call b_t", 2)[1]
+	require.False(t, request.Failed)
+	for _, s := range attempts {
+		require.Equal(t, request.ID, s.Parent)
+		require.NotEqual(t, first.Trace, s.Trace)
+	}
+	got := b.Received("tools/call")
+	require.Equal(t, attempts[1].Context(), e2e.Str(got[len(got)-1].Msg, "params", "_meta", "traceparent"))
+}
