@@ -333,7 +333,7 @@ its last client disconnects. If it crashes, clients continue with a new one.`,
 }
 
 func serveCommand(p *serve.Process) *cobra.Command {
-	var listen, profile string
+	var listen, profile, record string
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: cli.GroupServe,
@@ -348,6 +348,7 @@ only the entries of that profile.`,
 		Example: `  goblin serve
   goblin serve --listen 127.0.0.1:9000
   goblin serve --profile coding
+  goblin serve --record ~/recordings
   curl http://127.0.0.1:7331/healthz`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -357,10 +358,11 @@ only the entries of that profile.`,
 					return cli.Usage(cmd, "--listen: %v", err)
 				}
 			}
-			return p.Serve(cmd.Context(), listen, profile)
+			return p.Serve(cmd.Context(), listen, profile, record)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "listen on this `ADDRESS`, as HOST:PORT")
+	cmd.Flags().StringVar(&record, "record", "", "record all traffic into this private `FOLDER`; \"record\" in the config sets its limits")
 	cli.NameFlag(cmd.Flags(), &profile, "profile", "give clients at /mcp only the entries of this `PROFILE`, regardless of \"clients\" in the config")
 	return cmd
 }

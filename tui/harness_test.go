@@ -67,6 +67,7 @@ type fakeBackend struct {
 	finds    report.Diagnosis
 	defined  report.Definition
 	usage    report.Report
+	recorded *report.Recording
 	underWay []registry.InFlight
 	lacks    map[string]string // profile and listed name: reason
 	login    func(show func(page string))
@@ -201,6 +202,23 @@ func (b *fakeBackend) InFlight() []registry.InFlight {
 
 func (b *fakeBackend) CancelRequest(session, id string) bool {
 	return b.record("withdraw "+session+" "+id) == nil
+}
+
+func (b *fakeBackend) Recording() *report.Recording {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.recorded
+}
+
+func (b *fakeBackend) ToggleRecording() (running, stopped *report.Recording, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if stopped = b.recorded; stopped == nil {
+		b.recorded = &report.Recording{Folder: "/state/recordings", Bytes: 2 << 20}
+		return b.recorded, nil, b.fails
+	}
+	b.recorded = nil
+	return nil, stopped, b.fails
 }
 
 func (b *fakeBackend) SessionDetails(session string) []string {

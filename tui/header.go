@@ -7,6 +7,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/report"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -25,6 +26,7 @@ type header struct {
 	sessions []registry.Session
 	running  int
 	rate     rate
+	record   *report.Recording
 }
 
 func (h *header) refresh(a *app) {
@@ -52,6 +54,7 @@ func (h *header) refresh(a *app) {
 		}
 	}
 	h.running = a.Calls.Len()
+	h.record = a.Backend.Recording()
 }
 
 func (h *header) updateRates(a *app) {
@@ -155,6 +158,9 @@ func (a *app) headerLine() string {
 		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
 	}
 	var right []string
+	if text := recordMark(h.record); text != "" {
+		right = append(right, lk.Bad.On(text))
+	}
 	if a.Logs().Paused {
 		right = append(right, "[paused]")
 	}
@@ -166,6 +172,18 @@ func (a *app) headerLine() string {
 	}
 	end := strings.Join(right, "  ") + " "
 	return lk.Sides(a.appendSparklines(b.String(), a.W-theme.Width(end)-1), end, a.W)
+}
+
+func recordMark(r *report.Recording) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Error != "": // the notice shows it
+		return "REC stopped"
+	case r.Dropped > 0:
+		return fmt.Sprintf("REC, %s lost", uicontext.FormatInt(r.Dropped))
+	}
+	return "REC"
 }
 
 func (a *app) appendSparklines(line string, room int) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/report"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
@@ -117,6 +118,25 @@ func TestPaletteChoosesThemes(t *testing.T) {
 	require.Equal(t, "light", r.app.Theme.Variant)
 	r = newExampleUI(t, 120, 40, plainEnv).runCommand("theme dark")
 	require.Contains(t, r.screen(), "colors are disabled")
+}
+
+func TestPaletteTogglesTheRecording(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, plainEnv)
+	require.NotContains(t, r.screen(), "REC")
+	r.runCommand("record")
+	require.Contains(t, r.screen(), "Recording to /state/recordings")
+	require.Contains(t, r.line("goblin"), "REC")
+	r.backend.recorded.Dropped = 1200
+	r.refresh(registry.Servers)
+	require.Contains(t, r.line("goblin"), "REC, 1200 lost")
+	r.runCommand("record")
+	require.Contains(t, r.screen(), "Recording stopped: 2.1 MB in /state/recordings")
+	require.NotContains(t, r.line("goblin"), "REC")
+
+	r.backend.recorded = &report.Recording{Folder: "/state/recordings", Error: "disk full"}
+	r.refresh(registry.Servers)
+	require.Contains(t, r.line("goblin"), "REC stopped")
 }
 
 func TestPaletteActsOnServers(t *testing.T) {

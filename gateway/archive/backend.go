@@ -65,6 +65,14 @@ func (Backend) Diagnose(context.Context, string) (report.Diagnosis, error) {
 	return report.Diagnosis{}, errReadOnly
 }
 
+// Recording returns nil.
+func (Backend) Recording() *report.Recording { return nil }
+
+// ToggleRecording fails.
+func (Backend) ToggleRecording() (running, stopped *report.Recording, err error) {
+	return nil, nil, errReadOnly
+}
+
 // CancelRequest reports false.
 func (Backend) CancelRequest(string, string) bool { return false }
 

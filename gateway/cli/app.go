@@ -17,6 +17,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/oauth"
+	"goblin/gateway/recorder"
 	"goblin/gateway/secrets"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
@@ -109,6 +110,20 @@ func (a *App) ListCacheDir() string {
 		return ""
 	}
 	return filepath.Join(stateDir, "catalog")
+}
+
+// RecordingsDir returns the default folder of a config's recordings, or "" without a
+// state folder.
+func (a *App) RecordingsDir(cfg *config.Config) string {
+	stateDir := config.StateFolder(a.Getenv)
+	name, err := config.Canonical(cfg.Path)
+	if stateDir == "" || err != nil {
+		return ""
+	}
+	if cfg.Demo {
+		name = ""
+	}
+	return recorder.Folder(stateDir, name)
 }
 
 // LoginsDir returns the folder of logins, or "" without a state folder. "goblin login"

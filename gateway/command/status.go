@@ -11,6 +11,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/daemon"
 	"goblin/registry"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -48,6 +49,7 @@ func (a *App) statusText(s daemon.Status) string {
 		{s.Address, "http     %s\n"},
 		{s.Log, "log      %s\n"},
 		{s.Linger, "exits    %s after its last client disconnects\n"},
+		{recordingText(s.Recording), "records  %s\n"},
 		{s.Notice, "notice   %s\n"},
 	} {
 		if row.value != "" {
@@ -101,6 +103,17 @@ func definitionsNote(servers []daemon.Server) string {
 		parts = append(parts, fmt.Sprintf("%d dropped", dropped))
 	}
 	return strings.Join(parts, ", ")
+}
+
+func recordingText(r *report.Recording) string {
+	if r == nil || r.Error != "" { // the notice has the error
+		return ""
+	}
+	text := fmt.Sprintf("%s, %s", r.Folder, termtext.Size(r.Bytes))
+	if r.Dropped > 0 {
+		text += fmt.Sprintf(", %d not recorded", r.Dropped)
+	}
+	return text
 }
 
 func startedFrom(s *daemon.Status) string {

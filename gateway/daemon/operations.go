@@ -67,13 +67,15 @@ type Status struct {
 	Terminal     string `json:"terminal,omitempty"`
 	TerminalGone bool   `json:"terminalGone,omitempty"`
 
-	Address  string    `json:"address,omitempty"`  // URL
-	Log      string    `json:"log,omitempty"`      // path of the log; "" means stderr
-	Notice   string    `json:"notice,omitempty"`   // such as a rejected config edit
-	Warnings []string  `json:"warnings,omitempty"` // about the running config
-	Linger   string    `json:"linger,omitempty"`   // idle time before exiting, such as "1m"; "" means it keeps running
-	Sessions []Session `json:"sessions"`
-	Servers  []Server  `json:"servers"`
+	Address  string   `json:"address,omitempty"`  // URL
+	Log      string   `json:"log,omitempty"`      // path of the log; "" means stderr
+	Notice   string   `json:"notice,omitempty"`   // such as a rejected config edit
+	Warnings []string `json:"warnings,omitempty"` // about the running config
+	Linger   string   `json:"linger,omitempty"`   // idle time before exiting, such as "1m"; "" means it keeps running
+	// Recording is nil if nothing is recorded.
+	Recording *report.Recording `json:"recording,omitempty"`
+	Sessions  []Session         `json:"sessions"`
+	Servers   []Server          `json:"servers"`
 }
 
 // Clients returns the number of client sessions except silent ones.

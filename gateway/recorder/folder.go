@@ -3,6 +3,8 @@ package recorder
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +24,24 @@ import (
 
 // Names in a folder, in addition to the recordings and the bodies.
 const (
-	lockName  = ".lock"
-	pidName   = ".pid" // of the writer
-	keyName   = ".key" // of the hashes in placeholders
-	keyLen    = 32     // bytes
-	tempName  = ".part"
-	timeForm  = "20060102T150405.000Z" // of names; sorts by time
-	folderFor = "recordings"
+	lockName = ".lock"
+	pidName  = ".pid" // of the writer
+	keyName  = ".key" // of the hashes in placeholders
+	keyLen   = 32     // bytes
+	tempName = ".part"
+	timeForm = "20060102T150405.000Z" // of names; sorts by time
 )
+
+// Folder returns the folder for the recordings of a config. config is its canonical path,
+// "" for the demo.
+func Folder(stateDir, config string) string {
+	name := "demo"
+	if config != "" {
+		sum := sha256.Sum256([]byte(config))
+		name = hex.EncodeToString(sum[:8])
+	}
+	return filepath.Join(stateDir, "recordings", name)
+}
 
 // folder is a private folder of recordings. All access is by root, so that no symbolic
 // link leads out of it.

@@ -50,7 +50,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 		return p.bridge(ctx, s, profile, in, out)
 	}
 	i, err := stack.New(stack.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPinsReason: s.noPins, Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.ListCacheDir(), Extend: p.Extend,
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPinsReason: s.noPins, Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Recordings: p.recordings(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.ListCacheDir(), Extend: p.Extend,
 		Runtime: s.endpoint.Dir,
 	})
 	if err != nil {
@@ -136,7 +136,8 @@ func hasProfile(cfg *config.Config, profile string) error {
 
 // Serve runs the daemon in the foreground without a UI. listen is the HTTP address; ""
 // means the config's. profile applies to HTTP clients without a profile in their URL.
-func (p *Process) Serve(ctx context.Context, listen, profile string) error {
+// record is the folder of a recording, or "".
+func (p *Process) Serve(ctx context.Context, listen, profile, record string) error {
 	s, err := p.prepare(p.App.Load, logToStderr)
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 		return cli.Fail(cli.CodeConfig, "%w", err)
 	}
 	h, err := p.daemon(s, func(o *stack.Options) {
-		o.Listen, o.ListenSource, o.HTTPRequired, o.Profile = listen, by, true, profile
+		o.Listen, o.ListenSource, o.HTTPRequired, o.Profile, o.Record = listen, by, true, profile, record
 	})
 	var other *daemon.RunningError
 	switch {

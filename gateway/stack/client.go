@@ -37,6 +37,8 @@ type stackActions interface {
 	SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error
 	Definition(server string) report.Definition
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
+	Recording() *report.Recording
+	ToggleRecording() (running, stopped *report.Recording, err error)
 }
 
 // serverActions are unchanged methods of [servers.Manager].

@@ -28,7 +28,7 @@ func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	s := daemon.Status{
 		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
-		Sessions: []daemon.Session{},
+		Sessions: []daemon.Session{}, Recording: i.Recording(),
 	}
 	cfg, now := i.gateway.Views.Config(), i.registry.Load()
 	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.CatalogEntries(now)), view.UnusedGlobs(cfg, view.NamesIn(now))) {

@@ -47,8 +47,8 @@ func (i *Stack) configMistakes(err error) []registry.Mistake {
 }
 
 // Reload applies the config file. A file with mistakes changes nothing; they are logged
-// and shown until it is valid. Servers, profiles, clients and the liveSettings of package
-// config apply at once, others at the next start, with a warning. The demo and daemons of
+// and shown until it is valid. Servers, profiles, clients, record and the liveSettings of package
+// config apply at once. Other settings apply at the next start, with a warning. The demo and daemons of
 // selected servers have no file.
 func (i *Stack) Reload() { i.reload(false) }
 
@@ -109,7 +109,8 @@ func (i *Stack) reload(meant bool) bool {
 		i.editWarning.Store(&notice)
 	}
 	i.notify()
-	if did.Empty() && !traced && len(later) == 0 && len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) {
+	recordChanged := i.applyRecord(cfg)
+	if did.Empty() && !traced && !recordChanged && len(later) == 0 && len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) {
 		again := i.configInvalid
 		i.configInvalid = false
 		if again {

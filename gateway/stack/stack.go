@@ -70,6 +70,12 @@ type Options struct {
 	Toggles string
 	// Usage is the file of usage counters; "": not saved.
 	Usage string
+	// Recordings is the default folder of recordings. If it is "", only the user starts a
+	// recording, in the config's folder.
+	Recordings string
+	// Record is the folder of a recording that starts with the stack, whatever the config
+	// says; "": none.
+	Record string
 	// Logins is the folder of logins; "": none.
 	Logins string
 	// Resolve resolves the config's references; nil: none.
@@ -115,6 +121,7 @@ type Stack struct {
 	toggles       *state.ToggleStore
 	meter         *telemetry.Meter
 	traces        traces
+	recordings    recordings
 	pinStore      *state.PinStore        // nil if tools are not pinned
 	pinsError     error                  // why tools are not pinned, or nil
 	httpError     error                  // why HTTP is missing
@@ -202,7 +209,13 @@ func New(o Options) (*Stack, error) {
 			l.SetLinger(o.Linger, func() bool { return i.http != nil && i.http.Sessions() > 0 })
 		}
 	}
-	if err := i.listenHTTP(); err != nil {
+	err = i.listenHTTP()
+	if err == nil {
+		if err = i.startRecordings(); err != nil && i.address != nil {
+			err = errors.Join(err, i.address.Close())
+		}
+	}
+	if err != nil {
 		if i.listener != nil {
 			err = errors.Join(err, i.listener.Close())
 		}
@@ -278,7 +291,7 @@ func (i *Stack) notify() {
 	if i.httpError != nil {
 		all = append(all, i.httpError.Error())
 	}
-	for _, damaged := range []*atomic.Pointer[error]{&i.togglesError, &i.pinsReadError, &i.traces.err} {
+	for _, damaged := range []*atomic.Pointer[error]{&i.togglesError, &i.pinsReadError, &i.traces.err, &i.recordings.problem} {
 		if err := damaged.Load(); err != nil {
 			all = append(all, (*err).Error())
 		}
@@ -355,6 +368,7 @@ func (i *Stack) Run(outer context.Context) error {
 	stopServers()
 	work.Wait()
 	i.traces.tracer.Close()
+	i.closeRecordings()
 	if i.listener != nil {
 		if err := i.listener.Close(); err != nil {
 			i.o.Logger.Warn("lock not released", "err", err)

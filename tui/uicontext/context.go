@@ -166,6 +166,10 @@ type Backend interface {
 	// CancelRequest cancels one and reports whether it was still in flight.
 	InFlight() []registry.InFlight
 	CancelRequest(session, id string) bool
+	// Recording describes the recording of traffic, or returns nil. It never blocks.
+	// ToggleRecording starts one and returns it, or stops it and returns its end.
+	Recording() *report.Recording
+	ToggleRecording() (running, stopped *report.Recording, err error)
 	// SessionDetails describes a client session's profile, project and capabilities.
 	SessionDetails(session string) []string
 	// Disconnect closes a client's session and reports whether it existed.
