@@ -20,6 +20,7 @@ type catalog struct {
 	versions [registry.Kinds]uint64 // of the lists
 	servers  map[string]*serverLines
 	sessions map[string]registry.Session
+	closed   map[string]bool // sessions without a line about their end
 	running  map[uint64]bool // requests with a line of their own
 }
 
@@ -52,7 +53,8 @@ func (c *catalog) appendAll(dst []byte) ([]byte, error) {
 	return c.appendChanges(dst)
 }
 
-// appendChanges appends lines about servers, lists and sessions.
+// appendChanges appends lines about servers, lists and new sessions. They precede the
+// traffic that was recorded meanwhile; appendClosed follows it.
 func (c *catalog) appendChanges(dst []byte) (_ []byte, err error) {
 	now, lists := time.Now(), c.o.Registry.Load()
 	changed := false
@@ -65,7 +67,7 @@ func (c *catalog) appendChanges(dst []byte) (_ []byte, err error) {
 			return dst, err
 		}
 	}
-	return c.appendSessions(dst, now)
+	return c.appendSessions(dst)
 }
 
 func (c *catalog) appendServer(dst []byte, now time.Time, lists *registry.Snapshot, s *registry.ServerState, changed bool) (_ []byte, err error) {
@@ -187,10 +189,13 @@ func (c *catalog) compare(l *recording.Line, k registry.Kind, before knownList, 
 	}
 }
 
-func (c *catalog) appendSessions(dst []byte, now time.Time) (_ []byte, err error) {
-	seen := make(map[string]bool)
+func (c *catalog) appendSessions(dst []byte) (_ []byte, err error) {
+	c.closed = make(map[string]bool, len(c.sessions))
+	for id := range c.sessions {
+		c.closed[id] = true
+	}
 	for _, s := range c.o.Registry.Sessions() {
-		seen[s.ID] = true
+		delete(c.closed, s.ID)
 		s.IdleTime = nil // for the comparison
 		known, ok := c.sessions[s.ID]
 		same := ok && known.Client == s.Client && known.Version == s.Version && known.Protocol == s.Protocol && known.Transport == s.Transport
@@ -209,14 +214,18 @@ func (c *catalog) appendSessions(dst []byte, now time.Time) (_ []byte, err error
 			return dst, err
 		}
 	}
-	for id := range c.sessions {
-		if !seen[id] {
-			delete(c.sessions, id)
-			if dst, err = appendLine(dst, &recording.Line{Type: recording.TypeClosed, Time: now, Session: id}); err != nil {
-				return dst, err
-			}
+	return dst, nil
+}
+
+// appendClosed appends lines about the sessions that the last appendChanges missed.
+func (c *catalog) appendClosed(dst []byte, now time.Time) (_ []byte, err error) {
+	for id := range c.closed {
+		delete(c.sessions, id)
+		if dst, err = appendLine(dst, &recording.Line{Type: recording.TypeClosed, Time: now, Session: id}); err != nil {
+			return dst, err
 		}
 	}
+	c.closed = nil
 	return dst, nil
 }
 

@@ -236,14 +236,19 @@ func (r *Recorder) flush(slow bool) error {
 	if err := r.writeBatch(&b); err != nil {
 		return err
 	}
+	last, err := r.catalog.appendClosed(nil, now)
+	if err != nil {
+		return err
+	}
+	if slow {
+		last = r.catalog.appendRunning(last, now)
+	}
+	if err := r.file.write(last); err != nil {
+		return err
+	}
 	r.spare = b.lines
 	if cap(r.spare) > 4*wakeSize {
 		r.spare = nil // after a burst
-	}
-	if slow {
-		if err := r.file.write(r.catalog.appendRunning(nil, now)); err != nil {
-			return err
-		}
 	}
 	r.keep.grow(r.file.takeWritten())
 	if !r.file.isFull(now) {
