@@ -61,11 +61,12 @@ var parts = []struct {
 	{"catalogs", (*load).catalogs},
 	{"start", (*load).starts},
 	{"updates", (*load).updates},
+	{"recording", (*load).recordings},
 }
 
 func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
-	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates")
+	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates, recording")
 	against := flag.String("against", "", "compare with this binary of Goblin instead of with a direct connection")
 	flag.Parse()
 	if flag.NArg() > 0 {

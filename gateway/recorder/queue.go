@@ -13,7 +13,9 @@ const (
 	maxQueue     = 32 << 20 // bytes, with the bodies of large records
 	maxLarge     = 4096     // large records
 	wakeSize     = 1 << 20  // bytes after which the writer starts before its next round
-	maxLineGuess = 1 << 10  // bytes of a usual line
+	blockSize    = 256 << 10
+	maxSpare     = 2 * wakeSize / blockSize
+	maxLineGuess = 1 << 10 // bytes of a usual line
 )
 
 // queue holds encoded lines, and records whose bodies the writer still has to mask. If it
@@ -22,37 +24,64 @@ type queue struct {
 	full chan struct{} // capacity one
 
 	mu      sync.Mutex
-	lines   []byte
-	large   []largeRecord
-	held    int // bytes of large
+	items   []item
+	size    int // bytes of all items
+	large   int // large records
 	dropped int
+	spare   [][]byte // empty blocks
+}
+
+// item is a block of lines, or one large record.
+type item struct {
+	lines []byte
+	large *largeRecord
 }
 
 // largeRecord is a record with copies of its unmasked bodies.
 type largeRecord struct {
-	at   int // position in the lines
 	rec  registry.TrafficRecord
 	full telemetry.Bodies
 }
 
-// batch is the content of the queue.
-type batch struct {
-	lines   []byte
-	large   []largeRecord
-	dropped int
-}
-
 func (q *queue) add(line []byte) {
 	q.mu.Lock()
-	if len(q.lines)+q.held+len(line) > maxQueue {
-		q.dropped++
-		q.mu.Unlock()
+	defer q.mu.Unlock()
+	if !q.growLocked(len(line)) {
 		return
 	}
-	before := len(q.lines) + q.held
-	q.lines = append(q.lines, line...)
-	q.mu.Unlock()
-	q.wake(before, before+len(line))
+	if n := len(q.items); n > 0 {
+		if last := &q.items[n-1]; last.large == nil && cap(last.lines)-len(last.lines) >= len(line) {
+			last.lines = append(last.lines, line...)
+			return
+		}
+	}
+	q.items = append(q.items, item{lines: append(q.blockLocked(len(line)), line...)})
+}
+
+// growLocked reserves bytes, or counts a dropped record.
+func (q *queue) growLocked(n int) bool {
+	before := q.size
+	if before > 0 && before+n > maxQueue {
+		q.dropped++
+		return false
+	}
+	q.size += n
+	if before < wakeSize && q.size >= wakeSize {
+		select {
+		case q.full <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
+func (q *queue) blockLocked(n int) []byte {
+	if last := len(q.spare) - 1; last >= 0 && n <= blockSize {
+		b := q.spare[last]
+		q.spare = q.spare[:last]
+		return b
+	}
+	return make([]byte, 0, max(n, blockSize))
 }
 
 func (q *queue) addLarge(rec *registry.TrafficRecord, full telemetry.Bodies) {
@@ -64,46 +93,48 @@ func (q *queue) addLarge(rec *registry.TrafficRecord, full telemetry.Bodies) {
 		size += len(*b)
 	}
 	q.mu.Lock()
-	before := len(q.lines) + q.held
-	if before > 0 && before+size > maxQueue || len(q.large) == maxLarge {
+	ok := q.large < maxLarge && q.growLocked(size) // before the copy, to bound the memory
+	if ok {
+		q.large++
+	} else if q.large == maxLarge {
 		q.dropped++
-		q.mu.Unlock()
+	}
+	q.mu.Unlock()
+	if !ok {
 		return
 	}
-	q.held += size // reserves the memory before it is copied
-	q.mu.Unlock()
-
-	one := largeRecord{rec: *rec, full: full}
+	one := &largeRecord{rec: *rec, full: full}
 	one.rec.Request, one.rec.Response, one.rec.Wire = nil, nil, bytes.Clone(rec.Wire)
 	for _, b := range []*[]byte{&one.full.Request, &one.full.Response, &one.full.Sent, &one.full.Answer} {
 		*b = bytes.Clone(*b)
 	}
 	q.mu.Lock()
-	one.at = len(q.lines)
-	q.large = append(q.large, one)
+	q.items = append(q.items, item{large: one})
 	q.mu.Unlock()
-	q.wake(before, before+size)
 }
 
-// wake starts the writer if the size has exceeded wakeSize.
-func (q *queue) wake(before, after int) {
-	if before < wakeSize && after >= wakeSize {
-		select {
-		case q.full <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// take empties the queue. spare is reused memory for lines.
-func (q *queue) take(spare []byte) batch {
+// take empties the queue.
+func (q *queue) take() (items []item, dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := batch{q.lines, q.large, q.dropped}
-	for i := range q.large {
-		f := &q.large[i].full
-		q.held -= len(f.Request) + len(f.Response) + len(f.Sent) + len(f.Answer)
+	items, dropped = q.items, q.dropped
+	for _, one := range items {
+		q.size -= len(one.lines)
+		if one.large != nil {
+			f := &one.large.full
+			q.size -= len(f.Request) + len(f.Response) + len(f.Sent) + len(f.Answer)
+			q.large--
+		}
 	}
-	q.lines, q.large, q.dropped = spare[:0], nil, 0
-	return b
+	q.items, q.dropped = nil, 0
+	return items, dropped
+}
+
+// reuse returns a written block to the queue.
+func (q *queue) reuse(block []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if cap(block) == blockSize && len(q.spare) < maxSpare {
+		q.spare = append(q.spare, block[:0])
+	}
 }

@@ -86,7 +86,6 @@ type Recorder struct {
 	// The writer's goroutine owns these.
 	file    *writer
 	catalog *catalog
-	spare   []byte
 	current json.RawMessage // settings of the current file
 }
 
@@ -224,7 +223,7 @@ func (r *Recorder) writeUntil(ctx context.Context, changes <-chan registry.Chang
 // flush writes the changes of the catalog and the queue, and starts another file if this
 // one is full. With slow it also writes the slow requests.
 func (r *Recorder) flush(slow bool) error {
-	b := r.queue.take(r.spare)
+	items, dropped := r.queue.take()
 	now := time.Now()
 	first, err := r.catalog.appendChanges(nil)
 	if err != nil {
@@ -233,7 +232,7 @@ func (r *Recorder) flush(slow bool) error {
 	if err := r.file.write(first); err != nil {
 		return err
 	}
-	if err := r.writeBatch(&b); err != nil {
+	if err := r.writeItems(items, dropped); err != nil {
 		return err
 	}
 	last, err := r.catalog.appendClosed(nil, now)
@@ -245,10 +244,6 @@ func (r *Recorder) flush(slow bool) error {
 	}
 	if err := r.file.write(last); err != nil {
 		return err
-	}
-	r.spare = b.lines
-	if cap(r.spare) > 4*wakeSize {
-		r.spare = nil // after a burst
 	}
 	r.keep.grow(r.file.takeWritten())
 	if !r.file.isFull(now) {
@@ -275,32 +270,27 @@ func (r *Recorder) changeSettings(settings json.RawMessage) error {
 	return r.rotate(time.Now())
 }
 
-func (r *Recorder) writeBatch(b *batch) error {
-	from := 0
-	for i := range b.large {
-		one := &b.large[i]
-		if err := r.file.write(b.lines[from:one.at]); err != nil {
+func (r *Recorder) writeItems(items []item, dropped int) error {
+	for i, one := range items {
+		lines := one.lines
+		if one.large != nil {
+			var err error
+			if lines, err = r.encodeLarge(one.large); err != nil {
+				return err
+			}
+		}
+		if err := r.file.write(lines); err != nil {
 			return err
 		}
-		from = one.at
-		line, err := r.encodeLarge(one)
-		if err == nil {
-			err = r.file.write(line)
-		}
-		if err != nil {
-			return err
-		}
-		b.large[i] = largeRecord{} // frees the bodies
+		r.queue.reuse(one.lines)
+		items[i] = item{} // frees the bodies
 	}
-	if err := r.file.write(b.lines[from:]); err != nil {
-		return err
-	}
-	if b.dropped == 0 {
+	if dropped == 0 {
 		return nil
 	}
-	r.dropped.Add(int64(b.dropped))
+	r.dropped.Add(int64(dropped))
 	line, err := appendLine(nil, &recording.Line{
-		Type: recording.TypeDropped, Time: time.Now(), Count: b.dropped, Error: "more traffic than the recorder could write; its queue was full",
+		Type: recording.TypeDropped, Time: time.Now(), Count: dropped, Error: "more traffic than the recorder could write; its queue was full",
 	})
 	if err != nil {
 		return err
@@ -380,7 +370,7 @@ func (r *Recorder) fail(err error) {
 	r.problem.Store(&err)
 	_ = r.finish(err) // probably fails for the same reason
 	r.keep.current.Store(nil)
-	r.queue.take(nil)
+	r.queue.take()
 	r.o.Logger.Error("recording stopped", "folder", r.o.Folder, "err", err)
 	if r.o.OnStop != nil {
 		r.o.OnStop(err)

@@ -57,7 +57,15 @@ func newBed(t *testing.T, folder string) *bed {
 	}
 }
 
-func (b *bed) start(change func(*recorder.Options)) (err error) {
+func (b *bed) start(change func(*recorder.Options)) error {
+	err := b.open(change)
+	if err == nil {
+		b.t.Cleanup(b.close)
+	}
+	return err
+}
+
+func (b *bed) open(change func(*recorder.Options)) (err error) {
 	o := recorder.Options{
 		Folder: b.folder, Max: 256 << 20, Age: time.Hour, Bodies: true, Version: "1.2.3", Config: "goblin.yaml",
 		Settings: json.RawMessage(`{"gateway":{}}`), Registry: b.registry, Mask: b.mask, Logger: slog.New(slog.DiscardHandler),
@@ -75,9 +83,7 @@ func (b *bed) start(change func(*recorder.Options)) (err error) {
 	if change != nil {
 		change(&o)
 	}
-	if b.recorder, err = recorder.Start(o); err == nil {
-		b.t.Cleanup(b.close)
-	}
+	b.recorder, err = recorder.Start(o)
 	return err
 }
 
