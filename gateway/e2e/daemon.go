@@ -100,6 +100,11 @@ type daemonStatus struct {
 	Log      string
 	Notice   string
 	Sessions []struct{ Transport, Client string }
+	// Recording is zero if nothing is recorded.
+	Recording struct {
+		Folder, Error string
+		Bytes         int64
+	}
 }
 
 func (w *World) Status() (s daemonStatus) {

@@ -142,6 +142,7 @@ type World struct {
 	Gateway     Obj
 	Log         Obj
 	OTel        Obj
+	Record      Obj
 	Lua         Obj
 	Profiles    Obj    // by name
 	Clients     string // the YAML of clients, whose order matters
@@ -344,6 +345,9 @@ func (w *World) Write() {
 	}
 	if w.OTel != nil {
 		fmt.Fprintf(&b, "otel: %s\n", Marshal(w.OTel))
+	}
+	if w.Record != nil {
+		fmt.Fprintf(&b, "record: %s\n", Marshal(w.Record))
 	}
 	require.NoError(w.T, os.WriteFile(w.Config, []byte(b.String()), 0o600))
 }

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,18 +70,21 @@ func (w *writer) create(now time.Time) error {
 	return fmt.Errorf("create a recording in %s: no free name at %s", w.folder.path, start)
 }
 
-// write appends complete lines. After an error the file has no part of them.
+// write appends complete lines. After an error the file ends with the last one that fits.
 func (w *writer) write(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
 	n, err := w.file.Write(lines)
 	if err != nil {
-		return errors.Join(err, w.cut())
+		n = bytes.LastIndexByte(lines[:n], '\n') + 1
 	}
 	w.size += int64(n)
 	w.written += int64(n)
-	return nil
+	if err != nil {
+		err = errors.Join(err, w.cut())
+	}
+	return err
 }
 
 // cut removes an incomplete line.

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -366,12 +365,12 @@ func (r *Recorder) finish(cause error) error {
 func (r *Recorder) fail(err error) {
 	r.stopped.Store(true)
 	r.removeSink()
-	err = fmt.Errorf("recording stopped: %s: %w", filepath.Join(r.o.Folder, r.file.name), err)
-	r.problem.Store(&err)
 	_ = r.finish(err) // probably fails for the same reason
 	r.keep.current.Store(nil)
 	r.queue.take()
 	r.o.Logger.Error("recording stopped", "folder", r.o.Folder, "err", err)
+	err = fmt.Errorf("recording stopped: %w; free space, then type :record in the UI or restart Goblin", err)
+	r.problem.Store(&err)
 	if r.o.OnStop != nil {
 		r.o.OnStop(err)
 	}
