@@ -25,8 +25,19 @@ func (a *app) showClients() tea.Cmd {
 }
 
 func (a *app) showPastCalls() tea.Cmd {
-	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item())
+	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item(), a.ComparePast())
 	return cmd
+}
+
+func (a *app) whyNotCompare() string {
+	h := a.Handlers[a.Open]["compare"]
+	switch {
+	case h.Run == nil:
+		return "only requests, tools and prompts can be compared"
+	case h.WhyDisabled != nil:
+		return h.WhyDisabled()
+	}
+	return ""
 }
 
 func (a *app) whyNoPastCalls() string {

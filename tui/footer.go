@@ -182,7 +182,7 @@ func (a *app) isSubscribed() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "shown", "pause", "unfold", "sideways-back", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "shown", "pause", "unfold", "sideways-back", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
 	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		ids = append([]string{"cancel"}, ids...)

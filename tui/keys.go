@@ -108,6 +108,8 @@ func (a *app) doKeys() keys.Table {
 		{ID: "past", Long: "List past calls with arguments and results", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPastCalls, SearchWords: "history earlier results", Run: a.showPastCalls},
 		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call (traffic: any request)", Names: []string{"cancel"}, WhyDisabled: a.whyNotCancel, SearchWords: "stop abort kill interrupt", Run: a.cancel},
 		{ID: "answer", Long: "Answer a server's request, or add a server", Names: []string{"answer"}, WhyDisabled: a.whyNotAnswer, SearchWords: "elicitation sampling reply question new", Run: a.answer},
+		{ID: "compare", Hint: "compare", Long: "Mark the call for a comparison; on another: compare", Names: []string{"compare", "diff"}, WhyDisabled: a.whyNotCompare, SearchWords: "difference mark two calls"},
+		{ID: "compare-definition", Long: "Mark the definition; on another: compare", Names: []string{"compare-definition"}, SearchWords: "difference two tools prompts"},
 		{ID: "mark", Long: "Mark rows to subscribe, copy or approve together", Names: []string{"mark"}, SearchWords: "select several tick", Run: a.toggleMark},
 		{ID: "subscribe", Hint: "subscribe", Long: "Subscribe to the resource, or unsubscribe", Names: []string{"subscribe", "sub"}, SearchWords: "watch follow unsubscribe updates notify"},
 		{ID: "subscribed", Long: "Show subscribed resources only, or all", Names: []string{"subscribed"}, SearchWords: "watched only"},

@@ -159,7 +159,14 @@ func TestTheMissingPartOfACutValueIsNoDifference(t *testing.T) {
 		{`{"a":1,"rows":[1,2,{"x":"abc`, `{"a":1,"rows":[1,2,{"x":"abcdef"},4,5],"z":1}`, nil},
 		{`{"a":1,"rows":[1,9,3`, `{"a":1,"rows":[1,2,3,4,5],"z":1}`, []string{"~ $.rows[1] 9 → 2"}},
 		{`{"a":1,"na`, `{"a":2,"name":1}`, []string{"~ $.a 1 → 2"}},
-		{`{"a":"x\"`, `{"a":"y"}`, nil},
+		{`{"a":"x\"`, `{"a":"x\"yz"}`, nil},
+		{`{"a":"x\"`, `{"a":"y"}`, []string{`~ $.a "x" → "y"`}},
+		{`{"a":"xy\ud83d\ude0`, `{"a":"xy😀"}`, nil},
+		{`{"a":"xyz`, `{"a":"xy"}`, []string{`~ $.a "xyz" → "xy"`}},
+		{`{"a":"xy\u00`, `{"a":"xyä"}`, nil},
+		{`{"a":"xy\\`, `{"a":"xy\\"}`, nil},
+		{"{\"a\":\"xy\xc3", `{"a":"xyä"}`, nil},
+		{`{"content":[{"type":"text","text":"abc`, `{"content":[{"type":"text","text":"abX","z":1}]}`, []string{`~ $.content[0].text "abc" → "abX"`}},
 	} {
 		r, err := compare.Values([]byte(c.a), []byte(c.b), compare.Options{ACut: true, BCut: true})
 		require.NoError(t, err, c.a)

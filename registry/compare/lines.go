@@ -47,10 +47,11 @@ type place struct {
 
 type lineWriter struct {
 	lines []Line
+	used  int  // lines of other writers
 	fresh bool // the next line is the first of a difference
 }
 
-func (w *lineWriter) full() bool { return len(w.lines) >= MaxLines }
+func (w *lineWriter) full() bool { return w.used+len(w.lines) >= MaxLines }
 
 func (w *lineWriter) add(l Line) {
 	if w.full() {
@@ -310,6 +311,41 @@ func TextLines(a, b string) (lines []Line) {
 	return lines
 }
 
-func splitText(s string) []string {
-	return strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+func splitText(s string) []string { return strings.Split(s, "\n") }
+
+// Section is a member of the outermost objects, with lines that do not repeat its name.
+type Section struct {
+	Title      string
+	HasA, HasB bool
+	Lines      []Line
+}
+
+// Sections returns both values as [Result.Lines] does, but the members of the outermost
+// objects apart. Values that are no objects are one section without title.
+func (r *Result) Sections() (all []Section, cut bool) {
+	if r.root.a == nil || r.root.b == nil || r.root.a.kind != '{' || r.root.b.kind != '{' {
+		lines, cut := r.Lines()
+		return []Section{{HasA: true, HasB: true, Lines: lines}}, cut
+	}
+	root := node{op: r.root.op, a: r.root.a, b: r.root.b, kids: r.root.kids}
+	if len(root.kids) == 0 {
+		root.matchSame()
+	}
+	room := MaxLines
+	for i := range root.kids {
+		k := &root.kids[i]
+		s := Section{HasA: k.a != nil, HasB: k.b != nil}
+		if s.HasA {
+			s.Title = k.a.name
+		} else {
+			s.Title = k.b.name
+		}
+		w := lineWriter{used: MaxLines - room}
+		w.node(k, place{}, place{}, k.step(nil, k.a, k.ia, false), k.step(nil, k.b, k.ib, false))
+		room -= len(w.lines)
+		cut = cut || w.full()
+		s.Lines = w.lines
+		all = append(all, s)
+	}
+	return all, cut
 }

@@ -3,6 +3,9 @@ package compare
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	"goblin/registry/rawjson"
 )
 
 // match compares two values, of which one may be nil.
@@ -17,7 +20,7 @@ func match(a, b *value, depth int) node {
 		n.op = Added
 	case a.kind != b.kind || a.kind != '{' && a.kind != '[':
 		n.op = Changed
-		if a.hash == b.hash {
+		if a.hash == b.hash || a.kind == b.kind && a.kind == '"' && haveSameStart(a, b) {
 			n.op = Same
 		}
 	case a.hash == b.hash:
@@ -29,6 +32,20 @@ func match(a, b *value, depth int) node {
 		}
 	}
 	return n
+}
+
+// haveSameStart reports whether two strings are equal as far as they are known.
+func haveSameStart(a, b *value) bool {
+	if !a.open && !b.open {
+		return false
+	}
+	x, _ := rawjson.String(a.text)
+	y, _ := rawjson.String(b.text)
+	if a.open && b.open {
+		n := min(len(x), len(y))
+		return x[:n] == y[:n]
+	}
+	return a.open && strings.HasPrefix(y, x) || b.open && strings.HasPrefix(x, y)
 }
 
 func (n *node) matchKids(depth int) {

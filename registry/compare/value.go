@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"goblin/registry/rawjson"
 )
@@ -105,8 +107,8 @@ func (p *parser) value(i int, at states, depth int) (*value, int, error) {
 		end, err = p.container(v, i, at, depth)
 	case '"':
 		end = rawjson.AfterString(p.text, i)
-		if end > len(p.text) || end-i < 2 || p.text[end-1] != '"' || p.cut && isCutString(p.text[i:end]) {
-			return nil, len(p.text), p.atEnd()
+		if p.cut && (end-i < 2 || p.text[end-1] != '"' || isCutString(p.text[i:end])) {
+			return p.cutString(v, i), len(p.text), nil
 		}
 		s, _ := rawjson.String(p.text[i:end])
 		v.hash = hashOf('"', s)
@@ -130,6 +132,30 @@ func (p *parser) value(i int, at states, depth int) (*value, int, error) {
 	v.text = p.text[i:min(end, len(p.text))]
 	return v, end, nil
 }
+
+// cutString sets the known beginning of a string, without a partial escape or character.
+func (p *parser) cutString(v *value, i int) *value {
+	known := p.text[i+1:]
+	// Any escape near the end may be incomplete, also the first of a surrogate pair.
+	for from := max(len(known)-maxEscape, 0); from < len(known); {
+		at := bytes.LastIndexByte(known[from:], '\\')
+		if at < 0 {
+			break
+		}
+		known = known[:from+at]
+	}
+	text := append([]byte{'"'}, known...)
+	for len(text) > 1 && !utf8.Valid(text[max(len(text)-utf8.UTFMax, 0):]) {
+		text = text[:len(text)-1]
+	}
+	v.open, v.text = true, append(text, '"')
+	s, _ := rawjson.String(v.text)
+	v.hash = hashOf('p', s)
+	return v
+}
+
+// maxEscape is the length of the longest escape in a string, a pair of surrogates.
+const maxEscape = 12
 
 // isCutString reports whether the last quote of a string is escaped.
 func isCutString(s []byte) bool {

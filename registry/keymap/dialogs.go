@@ -13,7 +13,7 @@ const (
 	multilinePlaces = InForm | InSampling
 )
 
-const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes
+const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes | InCompare
 
 func dialogActions() []Action { return slices.Concat(formActions(), listActions(), questionActions()) }
 
@@ -129,7 +129,18 @@ func listActions() []Action {
 		{"past.call", []string{"c", "enter"}, InPast},
 		{"past.copy", []string{"y"}, InPast},
 		{"past.copy-content", []string{"Y"}, InPast},
+		{"past.compare", []string{"v"}, InPast},
 		{"past.close", []string{"esc", "q", "h", "left", "H", "ctrl+c"}, InPast},
+		{"compare.next", []string{"n"}, InCompare},
+		{"compare.previous", []string{"N"}, InCompare},
+		{"compare.ignore", []string{"i"}, InCompare},
+		{"compare.ignored", []string{"I"}, InCompare},
+		{"compare.unified", []string{"u"}, InCompare},
+		{"compare.swap", []string{"s"}, InCompare},
+		{"compare.run", []string{"r"}, InCompare},
+		{"compare.right", []string{"}", "right", "l", "shift+right"}, InCompare},
+		{"compare.left", []string{"{", "left", "h", "shift+left"}, InCompare},
+		{"compare.close", []string{"esc", "q", "ctrl+c"}, InCompare},
 		{"view.down", []string{"j", "down"}, InView},
 		{"view.up", []string{"k", "up"}, InView},
 		{"view.choose", []string{"enter"}, InView},

@@ -45,6 +45,7 @@ const (
 	InSetup
 	InMistakes
 	InSnippets
+	InCompare
 
 	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage
 	InCatalog = InTools | InPrompts | InResources
@@ -61,7 +62,7 @@ var placeNames = [...]string{
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
 	"the JSON query", "a line of text", "confirmations", "URLs to open",
-	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu",
+	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison",
 }
 
 // String lists the places in words.
@@ -160,10 +161,12 @@ func paneActions() []Action {
 		{"follow", []string{"f"}, InLogs},
 		{"method-facet", []string{"m"}, InLogs},
 		{"level", []string{"L"}, InLogs},
-		{"shown", []string{"v"}, InLogs},
+		{"shown", []string{"S"}, InLogs},
 		{"pause", []string{" "}, InLogs},
 		{"fit", []string{"z"}, InLogs},
 		{"range", []string{"t"}, InLogs},
+		{"compare", []string{"v"}, InLogs | InDetail},
+		{"compare-definition", []string{"C"}, InTools | InPrompts},
 		{"palette", []string{":", "ctrl+p"}, Anywhere},
 		{"help", []string{"?"}, Anywhere},
 		{"clear", nil, Anywhere},

@@ -18,11 +18,18 @@ import (
 	"goblin/tui/viewer"
 )
 
+// CompareCalls marks a call for a comparison, or compares it with the marked one.
+type CompareCalls struct {
+	Toggle   func(uicontext.Item, *registry.Invocation) tea.Cmd
+	IsMarked func(*registry.Invocation) bool
+}
+
 // PastCalls is a dialog with a snapshot of an item's recent calls, the newest first.
 type PastCalls struct {
 	uicontext.ListDialog
 	app       *uicontext.Context
 	item      uicontext.Item
+	compare   CompareCalls
 	Table     *list.Table[*registry.Invocation]
 	View      *viewer.View
 	theme     *theme.Theme
@@ -33,13 +40,19 @@ type PastCalls struct {
 }
 
 // NewPastCalls opens the recent calls of an item.
-func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd) {
+func NewPastCalls(a *uicontext.Context, it uicontext.Item, compare CompareCalls) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.History(it)
-	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
+	d := &PastCalls{app: a, item: it, compare: compare, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
 		func([]*registry.Invocation) []list.Field { return nil })
+	d.Table.Note = func(inv *registry.Invocation) string {
+		if compare.IsMarked(inv) {
+			return d.theme.Accent.On("marked A")
+		}
+		return ""
+	}
 	d.setColumns()
 	fill := d.Table.Refresh(len(calls), func() []*registry.Invocation { return calls }, func() tea.Cmd { return nil })
 	return d, tea.Batch(fill, a.Push(d), d.show())
@@ -174,6 +187,9 @@ func (d *PastCalls) Keys() keys.Table {
 		})},
 		{ID: "past.copy-content", Hint: "copy as", Long: "Copy the raw result, or the request as command or program", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return NewSnippets(d.app, requestOf(d.item, inv), export.Snippet{Language: "result", Text: string(inv.Result), Why: "the call has no result"})
+		})},
+		{ID: "past.compare", Hint: "compare", Long: "Mark for a comparison; on another: compare", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
+			return d.compare.Toggle(d.item, inv)
 		})},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
 	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)

@@ -15,6 +15,8 @@ type TextPrompt struct {
 	title string
 	Input textfield.Field
 	then  func(text string) tea.Cmd
+	// Optional allows an empty text.
+	Optional bool
 }
 
 // NewTextPrompt returns a dialog that starts with text and passes the result to then.
@@ -41,7 +43,7 @@ func (e *TextPrompt) Keys() keys.Table {
 }
 
 func (e *TextPrompt) enter() tea.Cmd {
-	if e.Input.Value() == "" {
+	if e.Input.Value() == "" && !e.Optional {
 		return nil
 	}
 	e.app.Drop(e)

@@ -14,6 +14,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
+	"goblin/tui/compare"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
@@ -79,6 +80,8 @@ func (p *callablePane) mark(e *registry.Entry) string {
 			return p.app.Theme.Falling
 		}
 		return p.app.Theme.Folded
+	case p.app.compare.IsMarked(compare.DefinitionKey(e)):
+		return p.app.Theme.Accent.On("A")
 	case p.app.Calls.ForItem(uicontext.EntryItem(e)) != nil:
 		return p.app.Spin.View()
 	case p.unapproved(e) != nil:
@@ -168,6 +171,7 @@ func argumentBlocks(inv *registry.Invocation) []viewer.Section {
 func (p *callablePane) commonHandlers() map[string]keys.Handler {
 	return map[string]keys.Handler{
 		"open": {WhyDisabled: p.none}, "call": {WhyDisabled: p.none}, "copy": {WhyDisabled: p.none}, "clear": {WhyDisabled: p.none}, "copy-content": {WhyDisabled: p.whyNoContent}, "save": {WhyDisabled: p.whyNoContent},
+		"compare": p.compareHandler(), "compare-definition": p.compareHandler(),
 		"switch":    p.All.switchHandler(),
 		"seen":      p.All.hiddenHandler(p.All.toggleHidden),
 		"subscribe": {WhyDisabled: keys.AlwaysDisabled("only resources can be subscribed to")},

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/query"
+	"goblin/tui/compare"
 	"goblin/tui/keys"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
@@ -36,6 +37,7 @@ type Layout struct {
 	zoomMovedFocus bool // … and the zoom moved the focus there
 	queryPath      string
 
+	compare     *compare.Marks
 	jumps       []jump // that led here
 	LastClick   Click
 	OnShow      func()            // when another pane is shown
@@ -45,6 +47,7 @@ type Layout struct {
 
 // AddPanes creates the panes of this package and appends others. The Context must be set.
 func (a *Layout) AddPanes(others ...Pane) {
+	a.compare = compare.NewMarks(a.Context)
 	a.Panes = append([]Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}, others...)
 	for _, p := range a.Panes {
 		a.Handlers = append(a.Handlers, p.Handlers())

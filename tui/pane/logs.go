@@ -318,6 +318,7 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
 		"follow":       {Run: p.toggleFollow},
 		"pause":        {Run: p.pause},
+		"compare":      p.compareHandler(),
 
 		"unfold":        {Run: p.onTimeline(func(c *timeline.Chart) { c.Zoom(true) }, p.moveDetail(func(d *detail) tea.Cmd { return d.Fold(1) })), Label: hint("zoom")},
 		"fold":          {Run: p.onTimeline(func(c *timeline.Chart) { c.Zoom(false) }, p.moveDetail(func(d *detail) tea.Cmd { return d.Fold(-1) }))},

@@ -204,6 +204,9 @@ func (t *timelineTab) describe(c *timeline.Call) {
 		r.arguments, r.failure = argumentsText(&rec), errorText(&rec)
 	}
 	c.Arguments, c.Failure = r.arguments, r.failure
+	if t.logs.app.IsMarked(&r.TrafficRecord) {
+		c.Arguments = strings.TrimSpace("[A] " + c.Arguments)
+	}
 }
 
 // argumentsText returns arguments as name=value.

@@ -111,6 +111,9 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		return ""
 	}
 	t.Note = func(r *trafficRow) string {
+		if p.app.IsMarked(&r.TrafficRecord) {
+			return p.app.Theme.Accent.On("marked A")
+		}
 		if r.UserWait > 0 {
 			return p.app.Theme.Dim.On("waited " + uicontext.FormatDuration(r.UserWait))
 		}

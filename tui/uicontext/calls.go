@@ -27,6 +27,8 @@ type Request struct {
 	Expanded string          // listed URI of a template's expansion
 	Show     bool
 	Silent   bool // report only failures
+	// Done is called once with the answer, unless the request is cancelled. It may be nil.
+	Done func(*registry.Invocation) tea.Cmd
 }
 
 func (r Request) params() (json.RawMessage, error) {
@@ -188,6 +190,8 @@ func (c *Calls) Start(r Request) tea.Cmd {
 	if err != nil {
 		return a.Complain("%v", err)
 	}
+	done := r.Done
+	r.Done = nil // not for repetitions
 	ctx, cancel := context.WithCancel(a.Ctx)
 	run := &Running{Request: r, Started: a.Now(), Cancel: cancel}
 	c.forgetCancelled(r.Item)
@@ -210,7 +214,11 @@ func (c *Calls) Start(r Request) tea.Cmd {
 			if !r.Silent {
 				c.record(r.Item, inv)
 			}
-			return c.finish(run, result, err, took)
+			cmd := c.finish(run, result, err, took)
+			if done != nil {
+				cmd = tea.Batch(cmd, done(inv))
+			}
+			return cmd
 		})
 	}, a.Shell.RequestStarted(r))
 }

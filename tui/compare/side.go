@@ -1,0 +1,232 @@
+// Package compare shows two calls or two definitions side by side, with their differences.
+//
+// [Marks] holds the marked side of one UI and opens a [View] for the second one. Both must
+// run on the UI's Update goroutine; comparisons run in commands. Package registry/compare
+// finds the differences. This package must not import panes.
+package compare
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/registry/compare"
+	"goblin/tui/uicontext"
+)
+
+// Side is one of two compared calls or definitions. Its texts are untrusted.
+type Side struct {
+	Key   string // identifies its row
+	Title string
+	Facts string // time, client, duration, size
+	// Subject is the server and the name, for which ignored paths are kept.
+	Subject string
+
+	call *compare.Call // or nil
+	at   time.Time
+	args json.RawMessage // of a call
+	item uicontext.Item  // empty if it cannot be called again
+
+	definition []byte
+	kind       string // of the definition
+
+	isGone func() bool // the row was evicted; may be nil
+	note   string
+}
+
+// Call is a request whose answer is known.
+type Call struct {
+	Key    string
+	Record registry.TrafficRecord // with bodies
+	Item   uicontext.Item         // empty if unknown
+	Args   json.RawMessage
+	IsGone func() bool
+	Facts  string
+}
+
+// NewCall returns a side with a recorded call.
+func NewCall(c Call) *Side {
+	rec := &c.Record
+	s := &Side{
+		Key: c.Key, Title: strings.TrimRight(rec.Method+" "+rec.Name, " "), Facts: c.Facts, Subject: rec.Server + " " + cmp.Or(rec.Original, c.Item.Name, rec.Name),
+		at: rec.Time, args: c.Args, item: c.Item, isGone: c.IsGone,
+	}
+	s.call = &compare.Call{
+		Server: rec.Server, Method: rec.Method, Name: cmp.Or(rec.Original, c.Item.Name, rec.Name),
+		Params: rec.Request, Answer: rec.Response, IsError: compare.HasErrorObject(rec),
+		ParamsCut: len(rec.Request) < rec.RequestSize, AnswerCut: len(rec.Response) < rec.ResponseSize,
+	}
+	if s.call.ParamsCut || s.call.AnswerCut {
+		s.note = "only the first " + uicontext.FormatSize(int64(max(len(rec.Request), len(rec.Response)))) + " are compared"
+	}
+	return s
+}
+
+// methods are the requests of the UI by kind.
+var methods = map[registry.Kind]string{registry.Tool: "tools/call", registry.Prompt: "prompts/get", registry.Resource: "resources/read", registry.Template: "resources/read"}
+
+// NewInvocation returns a side with a call of this UI.
+func NewInvocation(it uicontext.Item, inv *registry.Invocation) *Side {
+	method := methods[inv.Kind]
+	s := &Side{
+		Key: InvocationKey(inv), Title: method + " " + inv.Listed, Subject: inv.Server + " " + inv.Name,
+		at: inv.Time, args: inv.Params, item: it,
+	}
+	input := map[string]any{}
+	switch {
+	case inv.Kind == registry.Resource || inv.Kind == registry.Template:
+		input["uri"] = cmp.Or(inv.Expanded, inv.Listed)
+	case len(inv.Params) > 0:
+		input["arguments"] = inv.Params
+	}
+	params, _ := json.Marshal(input) // strings and valid JSON
+	s.call = &compare.Call{Server: inv.Server, Method: method, Name: inv.Name, Params: params, Answer: inv.Result}
+	if inv.Error != "" {
+		s.call.IsError = true
+		s.call.Answer, _ = json.Marshal(map[string]any{"code": inv.ErrorCode, "message": inv.Error})
+	}
+	s.Facts = callFacts(inv.Time, "you", inv.Duration, int64(len(s.call.Answer)))
+	return s
+}
+
+// InvocationKey returns the key of a call of this UI.
+func InvocationKey(inv *registry.Invocation) string {
+	return fmt.Sprintf("past %s %s %d", inv.Server, inv.Name, inv.Time.UnixNano())
+}
+
+// NewDefinition returns a side with an entry of the catalog.
+func NewDefinition(e *registry.Entry) *Side {
+	kind := e.Kind.String()
+	return &Side{
+		Key: DefinitionKey(e), Title: kind + " " + e.Listed, Subject: "definitions", Facts: e.Listed + "  of " + e.Server,
+		definition: e.JSON(), kind: kind,
+	}
+}
+
+// DefinitionKey returns the key of a side with an entry.
+func DefinitionKey(e *registry.Entry) string {
+	return "definition " + e.Kind.String() + " " + e.Server + " " + e.Name
+}
+
+func callFacts(at time.Time, client string, took time.Duration, size int64) string {
+	parts := []string{at.Format("15:04:05.000")}
+	if client != "" {
+		parts = append(parts, client)
+	}
+	return strings.Join(append(parts, uicontext.FormatDuration(took), uicontext.FormatSize(size)), "  ")
+}
+
+// Facts describes a recorded call in a line. client is its name as shown.
+func Facts(rec *registry.TrafficRecord, client string) string {
+	return callFacts(rec.Time, client, rec.Duration-rec.UserWait, rec.Size)
+}
+
+// Marks holds the marked side of one UI, and the ignored paths by subject.
+type Marks struct {
+	app     *uicontext.Context
+	marked  *Side
+	ignored map[string][]string
+}
+
+// NewMarks returns Marks without a mark.
+func NewMarks(a *uicontext.Context) *Marks {
+	return &Marks{app: a, ignored: map[string][]string{}}
+}
+
+// IsMarked reports whether the row with a key is marked.
+func (m *Marks) IsMarked(key string) bool { return m.marked != nil && m.marked.Key == key }
+
+// Toggle marks a side, removes its mark, or compares it with the marked one. A mark on a
+// call is replaced by one on a definition, and vice versa. keyID is the action, for texts.
+func (m *Marks) Toggle(s *Side, keyID string) tea.Cmd {
+	a, key := m.marked, m.app.KeyOf(keyID)
+	switch {
+	case a != nil && a.Key == s.Key:
+		m.marked = nil
+		return m.app.Say("Mark removed")
+	case a == nil || (a.call == nil) != (s.call == nil):
+		m.marked = s
+		return m.app.Say("Marked as A: %s; %s on another compares", uicontext.SanitizeLine(s.Title), key)
+	}
+	return m.open(a, s)
+}
+
+// definitionNote reports whether the definition of a tool changed between two calls, or
+// returns "" if that is unknown.
+func definitionNote(reg *registry.Registry, a, b *Side) string {
+	if a.call == nil || b.call == nil || a.call.Server != b.call.Server || a.call.Name != b.call.Name || a.call.Method != b.call.Method || a.item.IsEmpty() {
+		return ""
+	}
+	kind := a.item.Kind
+	if kind != registry.Tool && kind != registry.Prompt {
+		return ""
+	}
+	from, to := a.at, b.at
+	if to.Before(from) {
+		from, to = to, from
+	}
+	journal := reg.ListChanges()
+	if journal.Stats().Dropped > 0 {
+		if first := journal.Window(0, 1); len(first) > 0 && first[0].Time.After(from) {
+			return "" // older changes may be missing
+		}
+	}
+	var what []string
+	changed, later := false, false
+	for _, c := range journal.Window(0, -1) {
+		switch {
+		case c.Server != a.call.Server || c.Kind != kind || c.Name != a.call.Name && c.Count == 0:
+		case c.Time.After(to):
+			later = true
+		case c.Time.After(from) && c.Count > 0:
+			return "" // a summary does not name what changed
+		case c.Time.After(from):
+			changed = true
+			what = append(what, cmp.Or(strings.Join(c.What, ", "), c.Op))
+		}
+	}
+	e := reg.Load().ByServerName(a.call.Server, kind, a.call.Name)
+	switch {
+	case changed:
+		return "definition changed since A: " + uicontext.SanitizeLine(strings.Join(slices.Compact(what), "; "))
+	case later || e == nil:
+		return "same definition"
+	}
+	if hash := compare.DefinitionHash(e.JSON()); hash != "" {
+		return "same definition (hash " + hash + ")"
+	}
+	return "same definition"
+}
+
+// evictedNote names the sides whose rows were evicted.
+func evictedNote(a, b *Side) string {
+	var gone []string
+	for i, s := range []*Side{a, b} {
+		if s.isGone != nil && s.isGone() {
+			gone = append(gone, string("AB"[i]))
+		}
+	}
+	switch len(gone) {
+	case 0:
+		return ""
+	case 1:
+		return gone[0] + " was evicted from Traffic by newer requests"
+	}
+	return "both were evicted from Traffic by newer requests"
+}
+
+// cutNote describes bodies of which only the beginning is known.
+func cutNote(a, b *Side) string { return cmp.Or(a.note, b.note) }
+
+func sameTitles(a, b *Side) string {
+	if a.Title == b.Title {
+		return a.Title
+	}
+	return a.Title + " and " + b.Title
+}
