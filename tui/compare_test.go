@@ -165,7 +165,7 @@ func TestACutBodyIsNamedInTheComparison(t *testing.T) {
 	for _, text := range []string{"a", "b"} {
 		r.reg.Traffic().Append(registry.TrafficRecord{
 			Time: r.clock.now(), Server: "odd", Method: "tools/call", Name: "odd_counter", Status: "success", Request: []byte(`{"name":"odd_counter"}`),
-			Response: []byte(`{"first":"` + text + `","content":[{"type":"text","text":"` + strings.Repeat("x", 100_000) + text +  `"}]}`),
+			Response: []byte(`{"first":"` + text + `","content":[{"type":"text","text":"` + strings.Repeat("x", 100_000) + text + `"}]}`),
 		})
 	}
 	r.refresh(registry.Traffic).keys("G k v j v")

@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
+	"goblin/tui/compare"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -308,6 +309,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Lists of values", (*dialog.FilterList)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
+		{by("Comparison", "compare"), compare.Keys()},
 		{by("Copy as", "copy-content"), new(dialog.Snippets).Keys()},
 		{by("Profiles", "view"), (*dialog.ProfileChooser)(nil).Keys()},
 		{by("JSON path", "query"), (*dialog.Query)(nil).Keys()},

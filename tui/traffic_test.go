@@ -49,7 +49,7 @@ func newTrafficUI(t testing.TB, w, h int) *testUI {
 		Duration: 5 * time.Second, Size: 18, Status: "success", Request: []byte(`{"message":"sure?"}`), Response: []byte(`{"action":"accept"}`),
 	})
 	r.reg.SetSession(registry.Session{ID: "s-1", Client: "claude", Version: "2.1", Transport: "stdio"})
-	return r.refresh(registry.Traffic).keys("5 ] v") // notifications, too
+	return r.refresh(registry.Traffic).keys("5 ] S") // notifications, too
 }
 
 func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
@@ -315,11 +315,11 @@ func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 // Frequent notifications would push the requests out of the third column.
 func TestRequestsBesideAnItemAreWithoutNotificationsButWhereTrafficShowsThem(t *testing.T) {
 	t.Parallel()
-	r := newTrafficUI(t, 250, 40).keys("5 v 4 g /readme enter")
+	r := newTrafficUI(t, 250, 40).keys("5 S 4 g /readme enter")
 	require.Contains(t, r.screen(), "Requests")
 	require.Contains(t, r.line("claude "), "!-32002")
 	require.NotContains(t, r.screen(), "notifications/resources/updated")
-	r.keys("5 v v 4")
+	r.keys("5 S S 4")
 	require.Contains(t, r.line("notifications/resources/updated"), "12:00:02 ←")
 	require.NotContains(t, r.screen(), "notifi…")
 }
@@ -331,7 +331,7 @@ func TestTrafficBesideADetailHasTheClient(t *testing.T) {
 		Time: r.clock.now().Add(time.Minute), Session: "s-1", Client: "claude", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation",
 		Duration: 12 * time.Second, Size: 90, Status: "success",
 	})
-	for _, keys := range []string{"v", "v v"} { // without notifications and with
+	for _, keys := range []string{"S", "S S"} { // without notifications and with
 		line := r.refresh(registry.Traffic).keys(keys).keys("G").line("│> ")
 		for _, want := range []string{"claude", "every", "tools/call", "eration", "ok", "12 s"} {
 			require.Contains(t, line, want)
@@ -357,7 +357,7 @@ func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
 
 func TestUpdatesEraseNoCallsAndAreFolded(t *testing.T) {
 	t.Parallel()
-	r := newExampleUI(t, 160, 40, plainEnv).keys("5 ] v F")
+	r := newExampleUI(t, 160, 40, plainEnv).keys("5 ] S F")
 	for i := range 3600 {
 		r.reg.Traffic().Append(registry.TrafficRecord{
 			Time: r.clock.now().Add(time.Duration(i) * time.Second), Server: "files", Direction: registry.ToClient,
@@ -458,7 +458,7 @@ func TestEscGoesBackFromAJump(t *testing.T) {
 
 func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	t.Parallel()
-	r := newTrafficUI(t, 160, 40).keys("v v") // the default
+	r := newTrafficUI(t, 160, 40).keys("S S") // the default
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "resources/read", Name: "mine", Status: "success"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Direction: registry.ToClient, Method: "roots/list", Status: "failure", Code: -32601})
@@ -470,18 +470,18 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	require.Contains(t, r.keys("/ roots enter g").screen(), "not offered (the client has no roots)")
 	r.keys("esc")
 	require.NotContains(t, r.keys("/ err:yes enter").screen(), "roots/list")
-	require.Contains(t, r.keys("esc").line("notifications: "), "v show all ")
-	require.Contains(t, r.line("q quit"), "v show all ")
-	r.keys("v")
+	require.Contains(t, r.keys("esc").line("notifications: "), "S show all ")
+	require.Contains(t, r.line("q quit"), "S show all ")
+	r.keys("S")
 	require.Contains(t, r.screen(), " mine ")
 	require.Contains(t, r.screen(), "dated")
 	require.NotContains(t, r.screen(), "notifications of")
-	require.Contains(t, r.line("q quit"), "v clients only ")
-	r.keys("v")
+	require.Contains(t, r.line("q quit"), "S clients only ")
+	r.keys("S")
 	require.NotContains(t, r.screen(), " mine ")
 	require.Contains(t, r.line("notifications: "), "files 1; 1 request of UIs")
 	require.Contains(t, r.line("notifications: "), "v show requests ")
-	r.keys("v")
+	r.keys("S")
 	require.Contains(t, r.screen(), "notifications: files 1")
 	require.Contains(t, r.keys("[ v").screen(), "only traffic has notifications")
 }
@@ -494,9 +494,9 @@ func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "tools/list", Status: "success"})
 	r.refresh(registry.Traffic)
 	require.Contains(t, r.line("│>"), "tools/list")
-	require.Contains(t, r.keys("v v").screen(), "Hidden: 1 request of UIs.")
+	require.Contains(t, r.keys("S S").screen(), "Hidden: 1 request of UIs.")
 	require.NotContains(t, r.screen(), "No requests yet.")
-	require.Contains(t, r.keys("v").line("│>"), "tools/list")
+	require.Contains(t, r.keys("S").line("│>"), "tools/list")
 }
 
 func TestAnItemWithoutRequestsSaysSo(t *testing.T) {

@@ -22,7 +22,7 @@ lists ("goblin list --json"), or any two JSON files. "-" is stdin.
 
 Numbers are compared by value, members by name; one inserted element of an array
 is one difference. Calls of recordings are paired by server, method, name and
-arguments, in order. Durations and sizes don't count, nor _meta of params. The
+arguments, in order. Durations, sizes and _meta of params don't count. The
 structured content of a tool's result is $.result, unless other content differs.`,
 		Example: `  goblin diff before.jsonl after.jsonl --exit-code
   goblin diff monday.jsonl#17 tuesday.jsonl#23 --ignore '$.result.rows[*].when'

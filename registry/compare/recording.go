@@ -103,7 +103,7 @@ func CompareRecordings(openA, openB OpenRecording, o Options) (*Recordings, erro
 	return r, r.pairCalls(a, b, openA, openB, o)
 }
 
-// recordedCall is what a comparison holds of one call.
+// recordedCall has the hashes of one call.
 type recordedCall struct{ key, result uint64 }
 
 type recordedCalls struct {

@@ -19,7 +19,7 @@ type Call struct {
 }
 
 // Calls compares the arguments and results of two requests. Paths begin with $.arguments,
-// $.params (of other methods than tools/call and prompts/get), $.result or $.error;
+// $.result or $.error; methods other than tools/call and prompts/get have $.params.
 // $.server, $.method and $.name exist only if they differ. The _meta member of params does
 // not count: it has ids of the call.
 //
@@ -75,6 +75,14 @@ func (c *Call) document(other *Call, ignore Patterns) (*value, error) {
 	}
 	root.rehash()
 	return root, errors.Join(all...)
+}
+
+// Arguments returns the arguments of a tool or prompt, or nil.
+func (c *Call) Arguments() []byte {
+	if name, value := c.input(c); name == "arguments" {
+		return value
+	}
+	return nil
 }
 
 // input returns the arguments, or the params without _meta.

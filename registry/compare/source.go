@@ -39,7 +39,7 @@ type Source struct {
 }
 
 // ReadSource reads a side: a recording (file or folder), one of its requests
-// (FILE#NUMBER), output of "goblin list --json", other JSON, or "-" for stdin.
+// (FILE#NUMBER), or JSON such as that of "goblin list --json". "-" is stdin.
 func ReadSource(name string, stdin io.Reader) (*Source, error) {
 	s := &Source{Name: name}
 	if name == "-" {

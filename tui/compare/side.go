@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,27 +41,19 @@ type Side struct {
 	note   string
 }
 
-// Call is a request whose answer is known.
-type Call struct {
-	Key    string
-	Record registry.TrafficRecord // with bodies
-	Item   uicontext.Item         // empty if unknown
-	Args   json.RawMessage
-	IsGone func() bool
-	Facts  string
-}
-
-// NewCall returns a side with a recorded call.
-func NewCall(c Call) *Side {
-	rec := &c.Record
+// newCall returns a side with a recorded request and its answer.
+func newCall(rec *registry.TrafficRecord, it uicontext.Item, client string) *Side {
+	name := cmp.Or(rec.Original, it.Name, rec.Name)
 	s := &Side{
-		Key: c.Key, Title: strings.TrimRight(rec.Method+" "+rec.Name, " "), Facts: c.Facts, Subject: rec.Server + " " + cmp.Or(rec.Original, c.Item.Name, rec.Name),
-		at: rec.Time, args: c.Args, item: c.Item, isGone: c.IsGone,
+		Key: RecordKey(rec), Title: strings.TrimRight(rec.Method+" "+rec.Name, " "), Facts: callFacts(rec.Time, client, rec.Duration-rec.UserWait, rec.Size),
+		Subject: rec.Server + " " + name, at: rec.Time, item: it,
 	}
 	s.call = &compare.Call{
-		Server: rec.Server, Method: rec.Method, Name: cmp.Or(rec.Original, c.Item.Name, rec.Name),
-		Params: rec.Request, Answer: rec.Response, IsError: compare.HasErrorObject(rec),
+		Server: rec.Server, Method: rec.Method, Name: name, Params: rec.Request, Answer: rec.Response, IsError: compare.HasErrorObject(rec),
 		ParamsCut: len(rec.Request) < rec.RequestSize, AnswerCut: len(rec.Response) < rec.ResponseSize,
+	}
+	if !s.call.ParamsCut && len(rec.Request) > 0 {
+		s.args = s.call.Arguments()
 	}
 	if s.call.ParamsCut || s.call.AnswerCut {
 		s.note = "only the first " + uicontext.FormatSize(int64(max(len(rec.Request), len(rec.Response)))) + " are compared"
@@ -68,11 +61,27 @@ func NewCall(c Call) *Side {
 	return s
 }
 
+// RecordKey identifies a record of Traffic. Equal notifications share one.
+func RecordKey(r *registry.TrafficRecord) string {
+	return "record " + strconv.FormatUint(cmp.Or(r.First, r.Seq), 10)
+}
+
+// WhyNot explains why a record of Traffic cannot be compared, or returns "".
+func WhyNot(r *registry.TrafficRecord) string {
+	switch {
+	case r.Status == registry.StatusInFlight || r.Seq == 0:
+		return "the request is running; wait for its answer"
+	case r.Status == registry.StatusNotification:
+		return "only requests can be compared"
+	}
+	return ""
+}
+
 // methods are the requests of the UI by kind.
 var methods = map[registry.Kind]string{registry.Tool: "tools/call", registry.Prompt: "prompts/get", registry.Resource: "resources/read", registry.Template: "resources/read"}
 
-// NewInvocation returns a side with a call of this UI.
-func NewInvocation(it uicontext.Item, inv *registry.Invocation) *Side {
+// newInvocation returns a side with a call of this UI.
+func newInvocation(it uicontext.Item, inv *registry.Invocation) *Side {
 	method := methods[inv.Kind]
 	s := &Side{
 		Key: InvocationKey(inv), Title: method + " " + inv.Listed, Subject: inv.Server + " " + inv.Name,
@@ -122,11 +131,6 @@ func callFacts(at time.Time, client string, took time.Duration, size int64) stri
 	return strings.Join(append(parts, uicontext.FormatDuration(took), uicontext.FormatSize(size)), "  ")
 }
 
-// Facts describes a recorded call in a line. client is its name as shown.
-func Facts(rec *registry.TrafficRecord, client string) string {
-	return callFacts(rec.Time, client, rec.Duration-rec.UserWait, rec.Size)
-}
-
 // Marks holds the marked side of one UI, and the ignored paths by subject.
 type Marks struct {
 	app     *uicontext.Context
@@ -155,6 +159,32 @@ func (m *Marks) Toggle(s *Side, keyID string) tea.Cmd {
 		return m.app.Say("Marked as A: %s; %s on another compares", uicontext.SanitizeLine(s.Title), key)
 	}
 	return m.open(a, s)
+}
+
+// ToggleRecord toggles a request of Traffic about an item. client is its client as shown.
+func (m *Marks) ToggleRecord(r *registry.TrafficRecord, it uicontext.Item, client string) tea.Cmd {
+	journal, seq := m.app.Reg.Traffic(), r.Seq
+	full, ok := journal.Record(seq)
+	switch {
+	case !ok:
+		return m.app.Complain("the request was evicted by newer traffic")
+	case full.RequestSize > 0 && len(full.Request) == 0 || full.ResponseSize > 0 && len(full.Response) == 0:
+		return m.app.Complain("its params or answer were evicted by newer traffic")
+	}
+	s := newCall(&full, it, client)
+	s.isGone = func() bool {
+		_, ok := journal.Record(seq)
+		return !ok
+	}
+	return m.Toggle(s, "compare")
+}
+
+// ToggleInvocation toggles a call of this UI.
+func (m *Marks) ToggleInvocation(it uicontext.Item, inv *registry.Invocation) tea.Cmd {
+	if inv.Cancelled {
+		return m.app.Complain("a cancelled call has no result")
+	}
+	return m.Toggle(newInvocation(it, inv), "past.compare")
 }
 
 // definitionNote reports whether the definition of a tool changed between two calls, or

@@ -254,7 +254,26 @@ func (v *View) find(step int, fits func(*row) bool) bool {
 	return false
 }
 
+// Keys returns the keys of all comparisons, for the documentation.
+func Keys() keys.Table { return new(View).keys(true) }
+
 func (v *View) Keys() keys.Table {
+	t := v.keys(v.app.W >= sideBySide)
+	if v.isUnified() {
+		t[slices.IndexFunc(t, func(b keys.Binding) bool { return b.ID == "compare.unified" })].Hint = "two columns"
+	}
+	if v.whyNotRun() != "" {
+		t = slices.DeleteFunc(t, func(b keys.Binding) bool { return b.ID == "compare.run" })
+	}
+	return t
+}
+
+// keys returns all keys. Their hints are long in wide terminals.
+func (v *View) keys(wide bool) keys.Table {
+	next, ignore, run := "next", "ignore", "run B again"
+	if wide {
+		next, ignore, run = "next difference", "ignore path", "run B with A's arguments"
+	}
 	step := func(by int, none string) func() tea.Cmd {
 		return func() tea.Cmd {
 			if !v.find(by, func(r *row) bool { return r.First }) {
@@ -263,10 +282,6 @@ func (v *View) Keys() keys.Table {
 			return nil
 		}
 	}
-	next, ignore, run := "next difference", "ignore path", "run B with A's arguments"
-	if v.app.W < sideBySide {
-		next, ignore, run = "next", "ignore", "run B again"
-	}
 	t := keys.Table{
 		{ID: "compare.next", Hint: next, Long: "Next difference", Run: step(1, "No further differences")},
 		{ID: "compare.previous", Long: "Previous difference", Run: step(-1, "No earlier differences")},
@@ -274,18 +289,12 @@ func (v *View) Keys() keys.Table {
 		{ID: "compare.ignored", Hint: "ignored", Long: "Show and edit the ignored paths", Run: v.editIgnored},
 		{ID: "compare.unified", Hint: "unified", Long: "Switch between one and two columns", Run: v.switchLayout},
 		{ID: "compare.swap", Hint: "swap", Long: "Swap A and B", Run: v.swap},
+		{ID: "compare.run", Hint: run, Long: "Run B again with A's arguments", Run: v.runAgain},
+		{ID: "compare.right", Long: "Scroll long lines right", Run: v.scrollSideways(8)},
+		{ID: "compare.left", Long: "Scroll long lines left", Run: v.scrollSideways(-8)},
+		{ID: "compare.close", Hint: "back", Long: "Close", Run: func() tea.Cmd { return v.app.Drop(v) }},
 	}
-	if v.isUnified() {
-		t[4].Hint = "two columns"
-	}
-	if v.whyNotRun() == "" {
-		t = append(t, keys.Binding{ID: "compare.run", Hint: run, Long: "Run B again with A's arguments", Run: v.runAgain})
-	}
-	return append(append(t,
-		keys.Binding{ID: "compare.right", Long: "Scroll long lines right", Run: v.scrollSideways(8)},
-		keys.Binding{ID: "compare.left", Long: "Scroll long lines left", Run: v.scrollSideways(-8)},
-		keys.Binding{ID: "compare.close", Hint: "back", Long: "Close", Run: func() tea.Cmd { return v.app.Drop(v) }},
-	), keys.Scrolling("scroll", func() keys.Scroller { return v }).WithoutHints()...)
+	return append(t, keys.Scrolling("scroll", func() keys.Scroller { return v }).WithoutHints()...)
 }
 
 func (v *View) scrollSideways(by int) func() tea.Cmd {
@@ -361,7 +370,7 @@ func (v *View) runAgain() tea.Cmd {
 	return dialog.Again(v.app, uicontext.Request{
 		Item: it, Method: methods[it.Kind], Args: v.a.args,
 		Done: func(inv *registry.Invocation) tea.Cmd {
-			v.b = NewInvocation(it, inv)
+			v.b = newInvocation(it, inv)
 			return v.compute()
 		},
 	})

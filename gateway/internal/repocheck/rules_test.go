@@ -102,7 +102,7 @@ var rules = []row{
 	{"meta/lua", "meta/lua/worker registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
-	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/dialog tui/images tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
+	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/compare tui/dialog tui/images tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
 	{"tui/uicontext", "registry registry/export registry/keymap registry/report registry/termtext tui/keys tui/theme", "knows no pane and calls the UI through an interface"},
 	{"tui/dialog", "registry registry/export registry/keymap registry/names registry/query registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "dialogs know no pane"},
 	{"tui/pane", "registry registry/definition registry/keymap registry/query registry/rawjson registry/recording registry/report registry/termtext tui/compare tui/dialog tui/form tui/keys tui/list tui/theme tui/timeline tui/uicontext tui/viewer", "panes do not know the UI's root"},
