@@ -480,10 +480,10 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	r.keys("S")
 	require.NotContains(t, r.screen(), " mine ")
 	require.Contains(t, r.line("notifications: "), "files 1; 1 request of UIs")
-	require.Contains(t, r.line("notifications: "), "v show requests ")
+	require.Contains(t, r.line("notifications: "), "S show requests ")
 	r.keys("S")
 	require.Contains(t, r.screen(), "notifications: files 1")
-	require.Contains(t, r.keys("[ v").screen(), "only traffic has notifications")
+	require.Contains(t, r.keys("[ S").screen(), "only traffic has notifications")
 }
 
 func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {

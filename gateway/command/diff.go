@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
@@ -83,7 +84,7 @@ func (a *App) compareSources(names []string, ignore compare.Patterns) (*compare.
 func (a *App) printReport(r *compare.Report) error {
 	o := compare.TextOptions{}
 	if a.OutTTY {
-		o.Columns = a.Columns
+		o.Columns = cmp.Or(a.Columns, 80)
 		o.Colour = a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 	}
 	_, err := a.Out.Write([]byte(r.Text(o)))

@@ -34,7 +34,7 @@ func match(a, b *value, depth int) node {
 	return n
 }
 
-// haveSameStart reports whether two strings are equal as far as they are known.
+// haveSameStart reports whether the known beginnings of two strings are equal.
 func haveSameStart(a, b *value) bool {
 	if !a.open && !b.open {
 		return false
@@ -332,7 +332,7 @@ func similarPairs(a, b []value) (pairs [][2]int) {
 // idNames are names of members that identify an object.
 var idNames = []string{"id", "name", "key", "uri", "uriTemplate"}
 
-// similarity returns a number from 0 (not to be paired) to 1.
+// similarity returns a number from 0 (never paired) to 1.
 func similarity(a, b *value) float64 {
 	const different = 0.1
 	switch {

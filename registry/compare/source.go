@@ -17,7 +17,7 @@ import (
 // MaxFile is the largest JSON file of [ReadSource], in bytes.
 const MaxFile = 128 << 20
 
-// Kinds of a [Source], besides the lists "servers", "tools", "prompts", "resources" and
+// Kinds of a [Source]. Others are the lists "servers", "tools", "prompts", "resources" and
 // "templates".
 const (
 	KindValue     = "JSON"
