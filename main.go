@@ -198,7 +198,7 @@ func newRoot(p *serve.Process) *cobra.Command {
 	cli.NameFlag(root.Flags(), &tuiTTY, "tui-tty", "like --tui, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(cli.Groups()...)
-	root.AddCommand(stdioCommand(p), serveCommand(p), openCommand(p), daemonCommand(p), demoCommand(p))
+	root.AddCommand(stdioCommand(p), serveCommand(p), openCommand(p), daemonCommand(p), demoCommand(p), replayServerCommand(p))
 	root.AddCommand((&command.App{App: a, Extend: p.Extend, Choose: newChooser(p)}).Commands()...)
 	setCompletions(root)
 	shareFlags(root)

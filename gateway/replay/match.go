@@ -1,0 +1,182 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+	"goblin/registry/suggest"
+	"goblin/registry/termtext"
+)
+
+// Miss is the code of the error for a request without a recorded call.
+const Miss = "REPLAY_MISS"
+
+const (
+	// maxCandidates is the number of recorded calls that a miss is compared with.
+	// maxCompared is the size of the largest one, in bytes.
+	maxCandidates = 200
+	maxCompared   = 1 << 20
+	// maxListed is the number of differences or names in a message.
+	maxListed = 5
+)
+
+// take returns the recorded call for a request. Equal requests get the recorded calls in
+// order, and the last one again afterwards. A miss is an error.
+func (s *Server) take(t target, params []byte) (*call, *jsonrpc.Error) {
+	members, err := decode(t, params, s.rules)
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
+	}
+	key, err := digestOf(members)
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.find(t, key, members)
+	if g == nil {
+		return nil, s.miss(t, members)
+	}
+	return g.take(), nil
+}
+
+func (s *Server) find(t target, key digest, members map[string]any) *group {
+	if of := s.targets[t]; of != nil {
+		if g := of.groups[key]; g != nil {
+			return g
+		}
+		if g := s.findHidden(of, members); g != nil {
+			return g
+		}
+	}
+	for _, other := range s.hidden {
+		if other.method == t.method {
+			if g := s.findHidden(s.targets[other], members); g != nil {
+				return g
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) findHidden(t *targetCalls, members map[string]any) *group {
+	for _, g := range t.hidden {
+		c := comparer{known: s.secrets, found: secrets{}}
+		c.compare("", g.hidden, members)
+		if len(c.differences) == 0 {
+			s.secrets.add(c.found)
+			return g
+		}
+	}
+	return nil
+}
+
+// take skips calls without an answer, unless all are.
+func (g *group) take() *call {
+	for i := g.next; i < len(g.calls); i++ {
+		if g.calls[i].usable() {
+			g.next = i + 1
+			return g.calls[i]
+		}
+	}
+	for _, c := range slices.Backward(g.calls) {
+		if c.usable() {
+			return c
+		}
+	}
+	g.next = min(g.next+1, len(g.calls))
+	return g.calls[g.next-1]
+}
+
+// miss returns the error for a request that was not recorded.
+func (s *Server) miss(t target, members map[string]any) *jsonrpc.Error {
+	what := t.method
+	if t.name != "" {
+		what += " " + termtext.Truncate(termtext.Line(fmt.Sprintf("%q", t.name)), 200)
+	}
+	data := rawjson.Object("code", Miss, "server", s.Name)
+	of := s.targets[t]
+	if of == nil {
+		return &jsonrpc.Error{
+			Code: jsonrpc.CodeInvalidParams, Data: data,
+			Message: fmt.Sprintf("%s: no %s of server %q was recorded%s", Miss, what, s.Name, s.otherTargets(t)),
+		}
+	}
+	number, differences := s.closest(of, members)
+	var texts []string
+	var list [][]byte
+	for i, d := range differences {
+		if i == maxListed {
+			texts = append(texts, fmt.Sprintf("%d more", len(differences)-maxListed))
+			break
+		}
+		texts = append(texts, d.String())
+		list = append(list, rawjson.Object("path", d.Path, "recorded", shown(d.Recorded), "got", shown(d.Got)))
+	}
+	data = rawjson.SetMember(data, "closest", fmt.Appendf(nil, "%d", number))
+	data = rawjson.SetMember(data, "differences", rawjson.Array(list...))
+	return &jsonrpc.Error{
+		Code: jsonrpc.CodeInvalidParams, Data: data,
+		Message: fmt.Sprintf("%s: no %s of server %q with these params was recorded; closest is #%d: %s", Miss, what, s.Name, number, strings.Join(texts, "; ")),
+	}
+}
+
+// closest returns the recorded call with the fewest differences.
+func (s *Server) closest(of *targetCalls, members map[string]any) (number uint64, differences []difference) {
+	compared := 0
+	for _, c := range of.calls {
+		if compared == maxCandidates {
+			break
+		}
+		params, err := s.store.get(c.params)
+		if err != nil || len(params) > maxCompared {
+			continue
+		}
+		recorded, err := decode(c.target, params, s.rules)
+		if err != nil {
+			continue
+		}
+		compared++
+		one := comparer{known: s.secrets, found: secrets{}}
+		one.compare("", recorded, members)
+		if number == 0 || len(one.differences) < len(differences) {
+			number, differences = c.number, one.differences
+		}
+	}
+	return number, differences
+}
+
+// otherTargets names recorded targets of the same method.
+func (s *Server) otherTargets(t target) string {
+	var names []string
+	for other := range maps.Keys(s.targets) {
+		if other.method == t.method && other.name != "" {
+			names = append(names, other.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	nearest := suggest.New(t.name)
+	for _, name := range names {
+		nearest.Add(name)
+	}
+	if near := nearest.Best(); len(near) > 0 {
+		names = near
+	}
+	more := ""
+	if len(names) > maxListed {
+		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
+		names = names[:maxListed]
+	}
+	for i, name := range names {
+		names[i] = termtext.Truncate(termtext.Line(cmp.Or(name, "?")), 100)
+	}
+	return "; recorded: " + strings.Join(names, ", ") + more
+}
