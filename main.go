@@ -323,10 +323,12 @@ its last client disconnects. If it crashes, clients continue with a new one.`,
 		Example: `  goblin stdio
   goblin stdio --config ~/projects/goblin.yaml
   goblin stdio --profile coding
-  goblin stdio --standalone`,
+  goblin stdio --standalone
+  goblin stdio --replay recording.jsonl`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone, profile) },
 	}
+	withReplay(cmd, func(ctx context.Context, r serve.Replay) error { return p.ReplayStdio(ctx, r, profile) })
 	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, for this client only")
 	cli.NameFlag(cmd.Flags(), &profile, "profile", "give the client only the entries of this `PROFILE`")
 	return cmd
@@ -346,6 +348,7 @@ The default address is gateway.listen in the config, or ` + serve.DefaultListen 
 on anything but loopback, set gateway.auth_token. Clients at /mcp/p/PROFILE see
 only the entries of that profile.`,
 		Example: `  goblin serve
+  goblin serve --replay recording.jsonl --fast
   goblin serve --listen 127.0.0.1:9000
   goblin serve --profile coding
   goblin serve --record ~/recordings
@@ -361,6 +364,7 @@ only the entries of that profile.`,
 			return p.Serve(cmd.Context(), listen, profile, record)
 		},
 	}
+	withReplay(cmd, func(ctx context.Context, r serve.Replay) error { return p.ReplayHTTP(ctx, r, listen, profile) })
 	cmd.Flags().StringVar(&listen, "listen", "", "listen on this `ADDRESS`, as HOST:PORT")
 	cmd.Flags().StringVar(&record, "record", "", "record all traffic into this private `FOLDER`; \"record\" in the config sets its limits")
 	cli.NameFlag(cmd.Flags(), &profile, "profile", "give clients at /mcp only the entries of this `PROFILE`, regardless of \"clients\" in the config")
