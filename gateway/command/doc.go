@@ -15,6 +15,7 @@
 //	toggle.go       tools, prompts, resources, templates
 //	addregistry.go  add --registry
 //	registry.go     registry search
+//	bundle.go       export --format bundle
 //
 // The other files:
 //

@@ -53,6 +53,9 @@ func (f Format) Extension() string {
 // answers. Further ones are missing if they have no answer.
 const maxUnanswered = 10_000
 
+// maxMillis is the longest duration of an export. Damaged recordings contain longer ones.
+const maxMillis = float64(100 * 365 * 24 * time.Hour / time.Millisecond)
+
 // Source is a stream of recorded lines, such as a [recording.Reader].
 type Source interface {
 	// Next returns io.EOF after the last line. The line is valid until the next call.
@@ -155,10 +158,7 @@ func (e *exchange) failed() (kind string, failed bool) {
 }
 
 func duration(ms float64) time.Duration {
-	if ms > 0 && ms < float64(math.MaxInt64)/float64(time.Millisecond) {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	return 0
+	return time.Duration(ms * float64(time.Millisecond)) // at most maxMillis
 }
 
 // walker reads the lines of an export.
@@ -290,6 +290,9 @@ func (k *walker) renumber(l *recording.Line) {
 // load reads the bodies of a line.
 func (k *walker) load(l *recording.Line) *exchange {
 	e := &exchange{Line: l}
+	for _, ms := range []*float64{&l.Took, &l.StartWait, &l.QueueWait, &l.UserWait} {
+		*ms = min(max(*ms, 0), maxMillis)
+	}
 	if k.options.NoBodies {
 		l.Params, l.Answer, l.Sent, l.Own, l.Error = nil, nil, nil, nil, ""
 		return e

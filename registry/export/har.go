@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/recording"
+	"goblin/registry/termtext"
 )
 
 // maxPages is the maximum number of pages of a HAR file. Entries of further sessions have
@@ -264,6 +265,6 @@ func (l *listWriter) add(v any) error {
 		before = ",\n"
 	}
 	l.some = true
-	l.raw(before + string(text))
+	l.raw(before + termtext.JSON(string(text)))
 	return l.err
 }

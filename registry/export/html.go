@@ -135,7 +135,7 @@ func writeHTML(k *walker, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p.list.raw("],\n\"meta\":" + string(meta) + "}</script>\n<script>" + pageScript + "</script>\n</body>\n</html>\n")
+	p.list.raw("],\n\"meta\":" + termtext.JSON(string(meta)) + "}</script>\n<script>" + pageScript + "</script>\n</body>\n</html>\n")
 	return p.list.err
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"goblin/registry/recording"
+	"goblin/registry/termtext"
 )
 
 // writeJSONL writes one recording with one header. Bodies of files are inlined. Unanswered
@@ -15,7 +16,7 @@ func writeJSONL(k *walker, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(append(text, '\n'))
+		_, err = io.WriteString(w, termtext.JSON(string(text))+"\n")
 		return err
 	}
 	var end *recording.Line
