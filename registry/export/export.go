@@ -151,8 +151,10 @@ func (e *exchange) failed() (kind string, failed bool) {
 		return fmt.Sprint(e.Code), true
 	case e.Outcome == "tool error":
 		return "tool_error", true
-	case e.Outcome == "cancelled", e.Outcome == "client left":
+	case e.Outcome == "cancelled":
 		return "cancelled", true
+	case e.Outcome == "client left":
+		return "client_disconnected", true
 	}
 	return "_OTHER", true
 }

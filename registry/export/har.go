@@ -201,7 +201,7 @@ func harStatus(e *exchange) (status int, text string) {
 		return 202, "Accepted"
 	case !failed:
 		return 200, "OK"
-	case kind == "cancelled":
+	case kind == "cancelled", kind == "client_disconnected":
 		return 499, e.Outcome
 	case e.Code != 0:
 		return 500, "JSON-RPC error " + strconv.Itoa(e.Code)

@@ -220,10 +220,10 @@ func (t *traces) spans(e *exchange, index int) []otlpSpan {
 		part = registry.ServerID
 	}
 	s.Attributes = attributes(append(t.common(e, e.Name, string(e.idAt(part))),
-		"goblin.client.name", e.Client, "goblin.profile", e.Profile, "goblin.outcome", e.Outcome)...)
-	s.Attributes = append(s.Attributes, number("goblin.wait.start_ms", e.StartWait)...)
-	s.Attributes = append(s.Attributes, number("goblin.wait.queue_ms", e.QueueWait)...)
-	s.Attributes = append(s.Attributes, number("goblin.wait.user_ms", e.UserWait)...)
+		"goblin.client", e.Client, "goblin.profile", e.Profile, "goblin.original_name", e.Original, "goblin.outcome", e.Outcome)...)
+	s.Attributes = append(s.Attributes, number("goblin.wait.start", e.StartWait/1000)...)
+	s.Attributes = append(s.Attributes, number("goblin.wait.queue", e.QueueWait/1000)...)
+	s.Attributes = append(s.Attributes, number("goblin.wait.user", e.UserWait/1000)...)
 	if kind, failed := e.failed(); failed {
 		s.Status = &otlpStatus{Code: 2, Message: e.Outcome}
 		s.Attributes = append(s.Attributes, attributes("error.type", kind)...)
@@ -254,7 +254,7 @@ func target(method, name string) string {
 func (t *traces) common(e *exchange, name, id string) []string {
 	all := []string{
 		"mcp.method.name", e.Method, "mcp.session.id", e.Session, "mcp.protocol.version", cmp.Or(e.Protocol, t.protocol[e.Session]),
-		"jsonrpc.request.id", strings.Trim(id, `"`), "goblin.server.name", e.Server,
+		"jsonrpc.request.id", strings.Trim(id, `"`), "goblin.server", e.Server,
 	}
 	switch e.Method {
 	case "tools/call":
@@ -262,9 +262,17 @@ func (t *traces) common(e *exchange, name, id string) []string {
 	case "prompts/get":
 		return append(all, "gen_ai.prompt.name", name)
 	case "resources/read", "resources/subscribe", "resources/unsubscribe", "notifications/resources/updated":
-		return append(all, "mcp.resource.uri", name)
+		return append(all, "mcp.resource.uri", withoutQuery(name))
 	}
 	return all
+}
+
+// withoutQuery returns a URI without its query and fragment, which may hold secrets.
+func withoutQuery(uri string) string {
+	if end := strings.IndexAny(uri, "?#"); end >= 0 {
+		return uri[:end]
+	}
+	return uri
 }
 
 // attributes returns attributes from keys and values, without empty values.
