@@ -2,6 +2,7 @@ package export
 
 import (
 	"io"
+	"time"
 
 	"goblin/registry"
 	"goblin/registry/recording"
@@ -50,3 +51,19 @@ func bodyOf(text []byte) *recording.Body {
 
 func (r *records) Body(b *recording.Body) ([]byte, error) { return b.JSON, nil }
 func (r *records) Close() error                           { return nil }
+
+// Origin returns the lines that precede the records of a running gateway: a header, and
+// the servers and sessions. It contains no lists, which may hold secrets.
+func Origin(r *registry.Registry, now time.Time) []recording.Line {
+	all := []recording.Line{{Type: recording.TypeRecording, Time: now, Version: recording.Version, Bodies: true}}
+	for _, s := range r.States() {
+		handshake := encode(map[string]any{"serverInfo": map[string]string{"name": s.ServerName, "title": s.ServerTitle, "version": s.ServerVersion}, "protocolVersion": s.ProtocolVersion})
+		all = append(all, recording.Line{Type: recording.TypeServer, Time: now, Server: s.Name, Transport: s.Transport, Protocol: s.ProtocolVersion, Handshake: handshake})
+	}
+	for _, s := range r.Sessions() {
+		if !s.Screen {
+			all = append(all, recording.Line{Type: recording.TypeClient, Time: s.Since, Session: s.ID, Client: s.Client, ClientVersion: s.Version, Transport: s.Transport, Protocol: s.Protocol})
+		}
+	}
+	return all
+}
