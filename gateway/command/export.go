@@ -30,7 +30,7 @@ type exportFlags struct {
 
 func (a *App) export() *cobra.Command {
 	var o exportFlags
-	cmd := &cobra.Command{
+	cmd := a.withJSON("print a summary as a JSON object; needs -o", &cobra.Command{
 		Use:     "export FILE|DIR [FILTER]",
 		GroupID: cli.GroupDiagnose,
 		Short:   "Export recorded traffic to other formats",
@@ -55,7 +55,7 @@ output decides. Secrets are masked, but arguments and results are included.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runExport(cmd, &o, args) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "`FORMAT`: har, otlp, html, jsonl, curl or bundle")
 	f.StringVarP(&o.out, "output", "o", "", "write to this `FILE`, mode 0600, instead of stdout")
@@ -81,6 +81,9 @@ func (a *App) runExport(cmd *cobra.Command, o *exportFlags, args []string) error
 	}
 	if o.out == "" && a.OutTTY && (o.format == string(export.HTML) || o.format == bundleFormat) {
 		return cli.Usage(cmd, "the format %s is not for terminals; add -o traffic%s", o.format, formatSuffix(o.format))
+	}
+	if a.asJSON && (o.out == "" || o.out == "-") {
+		return cli.Usage(cmd, "--json needs -o: stdout has the exported text")
 	}
 	from, err := recording.ParseArgument(args[0])
 	if err != nil {
@@ -152,6 +155,9 @@ func (j *exportJob) run(ctx context.Context) error {
 		return cli.Fail(cli.CodeNotFound, "no request %d in %s", j.from.Number, j.from.Path)
 	}
 	j.report(&sum)
+	if j.asJSON {
+		return j.printJSON(&sum)
+	}
 	return nil
 }
 

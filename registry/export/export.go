@@ -84,14 +84,14 @@ const DefaultURL = "http://127.0.0.1:7331/mcp"
 
 // Summary describes an export.
 type Summary struct {
-	Requests      int
-	Notifications int
-	Unanswered    int // requests without an answer, part of Requests
-	MissingBodies int // bodies whose files are missing or damaged
-	LostLines     int // lines that the recorder dropped
-	Skipped       int // requests that the format cannot contain
+	Requests      int `json:"requests"`
+	Notifications int `json:"notifications"`
+	Unanswered    int `json:"unanswered"`    // requests without an answer, part of Requests
+	MissingBodies int `json:"missingBodies"` // bodies whose files are missing or damaged
+	LostLines     int `json:"lostLines"`     // lines that the recorder dropped
+	Skipped       int `json:"skipped"`       // requests that the format cannot contain
 	// Note is the limit that the export reached, or "".
-	Note string
+	Note string `json:"note,omitempty"`
 }
 
 // Write exports the lines of a recording. open is called once, for [OTLP] twice, and must
