@@ -251,7 +251,7 @@ func python(rec *registry.TrafficRecord, at Endpoint) string {
 		imported += "from mcp.shared.message import SessionMessage\nfrom mcp.types import JSONRPCMessage, JSONRPCRequest\n"
 		return pythonRequest(rec, imported, transport, streams)
 	}
-	return `# pip install mcp
+	return `# pip install 'mcp<2'
 import asyncio
 
 from mcp import ClientSession
@@ -276,7 +276,7 @@ func pythonRequest(rec *registry.TrafficRecord, imported, transport, streams str
 	if rawjson.IsObject(rec.Request) {
 		params = withoutVolatile(rec.Request)
 	}
-	return `# pip install mcp
+	return `# pip install 'mcp<2'
 import asyncio
 
 ` + imported + `from mcp.types import JSONRPCNotification

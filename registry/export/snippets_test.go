@@ -138,3 +138,52 @@ func FuzzSnippets(f *testing.F) {
 		}
 	})
 }
+
+// pythonStub stands for the SDK. It prints the arguments of a call.
+const pythonStub = `
+import json, sys, types
+
+class Session:
+    def __init__(self, *streams): pass
+    async def __aenter__(self): return self
+    async def __aexit__(self, *error): pass
+    async def initialize(self): pass
+    async def call_tool(self, name, arguments):
+        sys.stdout.write(json.dumps({"name": name, "arguments": arguments}))
+        return types.SimpleNamespace(model_dump_json=lambda **options: "")
+
+def module(name, **members):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__dict__.update(members)
+
+module("mcp", ClientSession=Session, StdioServerParameters=lambda **options: options)
+module("mcp.client")
+module("mcp.client.streamable_http", streamablehttp_client=lambda url: Client(3))
+module("mcp.client.stdio", stdio_client=lambda server: Client(2))
+
+class Client:
+    def __init__(self, streams): self.streams = streams
+    async def __aenter__(self): return [None] * self.streams
+    async def __aexit__(self, *error): pass
+
+exec(compile(sys.stdin.read(), "snippet", "exec"))
+`
+
+func TestPythonGetsHostileArgumentsUnchanged(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("not found: python3")
+	}
+	for _, at := range []export.Endpoint{{}, {URL: "http://127.0.0.1/'\"\\"}} {
+		for _, text := range hostileTexts {
+			rec := hostileCall(text)
+			cmd := exec.Command(python, "-c", pythonStub)
+			cmd.Env = append(os.Environ(), "PYTHONUTF8=1")
+			cmd.Stdin = strings.NewReader(snippet(t, rec, export.Python, at))
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			require.JSONEq(t, string(rec.Request), strings.TrimSpace(string(out)), "%q", text)
+		}
+	}
+}
