@@ -232,19 +232,10 @@ func (a *app) back() tea.Cmd {
 		return cmd
 	case typed != "":
 		return a.SetFilter("")
-	case a.clearRange(&cmd):
-		return cmd
 	case a.Opened && !a.Beside():
 		a.Opened = false
 	}
 	return nil
-}
-
-func (a *app) clearRange(cmd *tea.Cmd) (ok bool) {
-	if a.Open == pane.PaneLogs {
-		ok, *cmd = a.Logs().ClearRange()
-	}
-	return ok
 }
 
 // goBack returns to the place before the last jump and reports whether there was one.

@@ -42,7 +42,7 @@ type Logs struct {
 	Logs      [LogTabs]*records[*logRow] // nil for traffic and the time line
 	Traffic   *records[*trafficRow]
 	timeline  *timelineTab
-	timeRange timeRange // limits all tabs
+	rangeTerm string // selected in the time line, or ""
 
 	Log, traffic  reader  // positions in the journals
 	missedRecords uint64  // dropped before they were read
@@ -162,7 +162,7 @@ func (p *Logs) Choose(tab int) tea.Cmd {
 	p.Open = (tab + LogTabs) % LogTabs
 	p.app.Inside = false
 	p.stats()
-	cmd := p.read(!p.Paused)
+	cmd := tea.Batch(p.dropRange(), p.read(!p.Paused))
 	if p.Open == TabTimeline {
 		p.timeline.open()
 	}
@@ -204,9 +204,6 @@ func (p *Logs) Heading() (title, right string) {
 	}
 	if !p.IsTraffic() && p.minLevel > slog.LevelDebug {
 		parts = append(parts, levelName(p.minLevel)+" and above")
-	}
-	if !p.timeRange.from.IsZero() {
-		parts = append(parts, p.timeRange.String())
 	}
 	by := r.OrderText(lk)
 	if by != "" {

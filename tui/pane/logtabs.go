@@ -46,7 +46,6 @@ type records[R any] struct {
 	separate      func(R) bool // rows with their own limit; may be nil
 	separateLimit int
 	filter        func(R) bool // nil: all
-	within        func(R) bool // in the selected range; nil: all
 	size          func(R) int  // bytes of text; nil if texts are short
 
 	Held    []R // replaced, never changed: commands read it
@@ -119,18 +118,16 @@ func (f *records[R]) Publish() tea.Cmd {
 	}
 	f.changed = false
 	rows := f.Held[:len(f.Held):len(f.Held)]
-	if f.filter != nil || f.within != nil {
+	if f.filter != nil {
 		rows = nil
 		for _, r := range f.Held {
-			if (f.filter == nil || f.filter(r)) && (f.within == nil || f.within(r)) {
+			if f.filter(r) {
 				rows = append(rows, r)
 			}
 		}
 	}
-	for _, r := range f.extra {
-		if f.within == nil || f.within(r) {
-			rows = append(rows, r)
-		}
+	if len(f.extra) > 0 {
+		rows = slices.Concat(rows, f.extra)
 	}
 	expected := len(rows)
 	if f.bytes > asyncIndexSize {
@@ -324,6 +321,7 @@ func logFields(rows []*logRow) []list.Field {
 		{Name: "level", Kind: list.Text, Help: "debug, info, warn or error", Text: func(i int) string { return levelName(rows[i].Level) }},
 		{Name: "source", Kind: list.Text, Help: "stderr, message, goblin or event", Text: func(i int) string { return rows[i].Source }},
 		{Name: "session", Kind: list.Text, Help: "the client's session", Text: func(i int) string { return rows[i].Session }},
+		{Name: "at", Kind: query.Range, Help: "logged at: 02:06..02:07, 02:06.., also with dates", Time: func(i int) time.Time { return rows[i].Time }},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/query"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
 	"goblin/tui/list"
@@ -310,7 +311,7 @@ func (p *Logs) whyNoTimeline() string {
 	return ""
 }
 
-// selectRange marks one end of a range, then shows only what happened in it in all tabs.
+// selectRange marks one end of a range, then filters all tabs by it.
 func (p *Logs) selectRange() tea.Cmd {
 	if p.timeline.chart.Selected() == nil {
 		return p.app.Complain("no request selected")
@@ -319,49 +320,52 @@ func (p *Logs) selectRange() tea.Cmd {
 	if !done {
 		return p.app.Say("Range starts here; select its end and press %s again", p.app.KeyOf("range"))
 	}
-	return p.setRange(timeRange{from, to})
-}
-
-// timeRange limits all tabs to a part of the time. The zero range has no limit.
-type timeRange struct{ from, to time.Time }
-
-// String formats the range as users type it.
-func (r timeRange) String() string {
-	if r.from.IsZero() {
-		return ""
+	p.rangeTerm = rangeText(from, to, p.app.Now())
+	var cmds []tea.Cmd
+	for tab := range LogTabs {
+		if tab != p.Open {
+			rows := p.TabList(tab).Rows()
+			typed, _ := rows.FilterQuery()
+			cmds = append(cmds, rows.Filter(query.Set(typed, rangeField, []string{p.rangeTerm})))
+		}
 	}
-	const clock = "15:04:05.000"
-	return r.from.Format(clock) + ".." + r.to.Format(clock)
+	typed, _ := p.Rows().FilterQuery()
+	cmds = append(cmds, p.app.SetFilter(query.Set(typed, rangeField, []string{p.rangeTerm})))
+	p.timeline.chart.ShowRange(from, to)
+	p.app.Say("All tabs show only %s", p.rangeTerm)
+	return tea.Batch(cmds...)
 }
 
-func (r timeRange) contains(start, end time.Time) bool {
-	return r.from.IsZero() || !end.Before(r.from) && !start.After(r.to)
+const rangeField = "at"
+
+// rangeText formats a range as a value of the filter, with dates unless it is today.
+func rangeText(from, to, now time.Time) string {
+	const day, clock = "2006-01-02T", "15:04:05.000"
+	layout := clock
+	if today := now.Format(day); from.Format(day) != today || to.Format(day) != today {
+		layout = day + clock
+	}
+	return from.Format(layout) + ".." + to.Format(layout)
 }
 
-func (p *Logs) setRange(r timeRange) tea.Cmd {
-	p.timeRange = r
+// dropRange removes the selected range from the other tabs after it was removed from the
+// time line.
+func (p *Logs) dropRange() tea.Cmd {
+	typed, _ := p.Traffic.Table.FilterQuery()
+	if p.rangeTerm == "" || slices.Contains(query.Values(typed, rangeField), p.rangeTerm) {
+		return nil
+	}
+	var cmds []tea.Cmd
 	for _, f := range p.Logs {
-		if f != nil {
-			f.changed, f.within = true, nil
-			if !r.from.IsZero() {
-				f.within = func(row *logRow) bool { return r.contains(row.Time, row.Time) }
-			}
+		if f == nil {
+			continue
+		}
+		rows := f.Rows()
+		typed, _ := rows.FilterQuery()
+		if slices.Contains(query.Values(typed, rangeField), p.rangeTerm) {
+			cmds = append(cmds, rows.Filter(query.Set(typed, rangeField, nil)))
 		}
 	}
-	p.Traffic.changed, p.Traffic.within = true, nil
-	if !r.from.IsZero() {
-		p.Traffic.within = func(row *trafficRow) bool {
-			return r.contains(row.Time, row.Time.Add(row.Duration)) || row.inFlightID != "" && !row.Time.After(r.to)
-		}
-		p.app.Say("Showing %s in all tabs; %s shows everything", r, p.app.KeyOf("back"))
-	}
-	return p.list().Publish()
-}
-
-// ClearRange removes the selected range and reports whether there was one.
-func (p *Logs) ClearRange() (bool, tea.Cmd) {
-	if p.timeRange.from.IsZero() {
-		return false, nil
-	}
-	return true, p.setRange(timeRange{})
+	p.rangeTerm = ""
+	return tea.Batch(cmds...)
 }

@@ -260,6 +260,15 @@ func (c *Chart) Fit() {
 	c.fitted = true
 }
 
+// ShowRange shows a part of the axis.
+func (c *Chart) ShowRange(from, to time.Time) {
+	if c.drawn.cells == 0 {
+		return
+	}
+	c.stay()
+	c.from, c.span = fit(from, to, c.drawn.cells)
+}
+
 // fit returns a part with room for a text beside the bar.
 func fit(first, last time.Time, cells int) (from time.Time, span time.Duration) {
 	need := max(last.Sub(first), 0)
