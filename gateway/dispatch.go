@@ -31,6 +31,7 @@ type request struct {
 	serverAnswer []byte          // as sent by the server; nil if it did not answer
 	startWait    time.Duration   // for the server's start
 	queueWait    time.Duration   // for a slot of its limit
+	cause        uint64          // number of the call that created the task, or 0
 	edits        []rawjson.Edit  // for the client
 	parts        [][]byte        // the answer as parts
 	buffer       *jsonrpc.Buffer // held until it is recorded; may be nil

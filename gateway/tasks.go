@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"time"
+
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/tasks"
@@ -46,7 +48,7 @@ func (g *Gateway) serveTask(r *request) {
 		r.fail(err)
 		return
 	}
-	r.server = own.Server
+	r.server, r.cause = own.Server, own.Cause()
 	if r.filterMeta(own.Server) {
 		raw = rawjson.Get(r.Params(), "taskId")
 	}
@@ -71,7 +73,9 @@ func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), 
 	if !own.BoundToConn() || b == nil {
 		return g.acquireConn(r)
 	}
+	start := time.Now()
 	release, err := inflight.Acquire(r.Context(), b.Server, r.Request)
+	r.queueWait += waited(start)
 	return own.Conn, release, err
 }
 

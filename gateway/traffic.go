@@ -22,7 +22,7 @@ func (g *Gateway) record(r *request, label string) {
 	a := telemetry.Answer{
 		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed,
 		UserAsked: r.call.PromptedUser(), UserWait: r.call.PromptTime(), StartWait: r.startWait, QueueWait: r.queueWait,
-		Tool: tool, Original: r.target.Name, Answered: r.serverAnswer != nil, Call: &r.call,
+		Tool: tool, Original: r.target.Name, Answered: r.serverAnswer != nil, Cause: r.cause, Call: &r.call,
 	}
 	if g.journal.HasSinks() {
 		a.Sent, a.Own = r.sentParams(), r.ownAnswer()

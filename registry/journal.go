@@ -165,7 +165,7 @@ type TrafficRecord struct {
 
 // InFlight is an unanswered request.
 type InFlight struct {
-	TrafficRecord        // without fields that the answer sets
+	TrafficRecord        // without fields that the answer sets, except UserWait so far
 	ID            string // unique in its session
 }
 

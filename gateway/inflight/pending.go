@@ -3,6 +3,7 @@ package inflight
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -26,7 +27,7 @@ type Pending struct {
 // script's request has the server of the call that it was made for.
 func (w *Pending) All() []registry.InFlight {
 	t, j := w.Table, w.Journal
-	servers := t.servers()
+	waits := t.waits()
 	var all []registry.InFlight
 	for _, s := range w.Clients.All() {
 		for _, x := range s.InFlight() {
@@ -36,7 +37,7 @@ func (w *Pending) All() []registry.InFlight {
 			all = append(all, registry.InFlight{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
 				Number: x.Number(),
 				Time:   x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
-				Wire: telemetry.DescribeTransport(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
+				Wire: telemetry.DescribeTransport(x), Server: waits[x].server, UserWait: waits[x].user, UserAsked: waits[x].user > 0, Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
 				Request: j.Mask.Head(x.SentParams(), maxParams), RequestSize: len(x.SentParams()),
 			}})
 		}
@@ -87,13 +88,20 @@ func (w *Pending) session(id string) *downstream.Session {
 
 const maxParams = 64 << 10
 
-func (t *Table) servers() map[*downstream.Request]string {
+// wait is the server that a request waits for, and the time that users were prompted.
+type wait struct {
+	server string
+	user   time.Duration
+}
+
+func (t *Table) waits() map[*downstream.Request]wait {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := make(map[*downstream.Request]string)
+	at := make(map[*downstream.Request]wait)
 	for _, l := range t.connections {
 		for u := l.newest; u != nil; u = u.older {
-			at[u.ClientRequest.Outer()] = l.Server.Name()
+			x := u.ClientRequest.Outer()
+			at[x] = wait{l.Server.Name(), max(at[x].user, u.PromptTime())}
 		}
 	}
 	return at

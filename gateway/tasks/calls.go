@@ -79,7 +79,7 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 	}
 	own := &Task{
 		Server: server, Tool: tool, ServerTaskID: original, Conn: conn, owner: ownerOf(f.ClientRequest.Session()),
-		modern: true, durable: t.durable(server, conn),
+		modern: true, durable: t.durable(server, conn), cause: f.ClientRequest.Number(),
 	}
 	if err := t.add(own, reply.Result); err != nil {
 		t.cancel(own)
@@ -107,7 +107,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 	if err := t.checkRoom(x.Session(), server); err != nil {
 		return err
 	}
-	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session()}
+	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session(), cause: x.Number()}
 	f.Call.Context = context.WithoutCancel(x.Context())
 	f.Call.Params, f.Call.Edits = rawjson.Splice(f.Call.Params, f.Call.Edits...), nil
 	f.Call.Token, f.Call.Progress = wire.TokenPosition{}, nil // progress continues after the reply

@@ -11,7 +11,6 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/upstream"
-	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -114,7 +113,7 @@ func (t *Tasks) notifyOwner(own *Task, method string, params []byte) {
 	default:
 		own.owner.Relay(own.Server, method, params)
 	}
-	t.o.Journal.RecordNotification(registry.ToClient, own.owner, own.Server, method, own.id, params)
+	t.o.Journal.RecordTaskNotification(own.cause, own.owner, own.Server, method, own.id, params)
 }
 
 // HasOpenTask reports whether a client waits for a task of a server.
@@ -162,6 +161,9 @@ func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params
 		}
 	}
 }
+
+// Cause returns the number of the call that created the task.
+func (t *Task) Cause() uint64 { return t.cause }
 
 // GatewayCall returns the call for which the gateway itself waits for the task. It
 // returns nil if a client owns the task. Requests from the server that belong to the task

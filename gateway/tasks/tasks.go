@@ -70,6 +70,7 @@ type Task struct {
 	ServerTaskID  string // the server's id for it
 	Conn          upstream.Conn
 	number        uint64
+	cause         uint64              // number of the call that created it
 	owner         *downstream.Session // nil for stateless HTTP: the id grants access
 	modern        bool
 	durable       bool // outlives the connection

@@ -54,6 +54,7 @@ type Answer struct {
 	Own       []byte          // the server's answer before repairs; nil: Body, if Answered
 	Answered  bool            // the server answered; otherwise Goblin made Body
 	Call      Call            // to the server
+	Cause     uint64          // number of the call that created the task, or 0
 }
 
 // Call is a request to a server: its id or 0, and its HTTP response or nil.
@@ -147,6 +148,7 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		RequestSize:  len(x.SentParams()),
 		ResponseSize: size,
 	}
+	rec.Parent = a.Cause
 	if outer := x.Outer(); outer != x {
 		rec.Parent = outer.Number()
 	}
@@ -216,6 +218,12 @@ func (j *Journal) RecordNotification(way registry.Direction, s *downstream.Sessi
 // caused it.
 func (j *Journal) RecordCausedNotification(cause *downstream.Request, server, method, name string, params []byte) {
 	j.recordNotification(registry.ToClient, number(cause), cause.Session(), server, method, name, params)
+}
+
+// RecordTaskNotification records a notification about a task. cause is the number of the
+// call that created the task.
+func (j *Journal) RecordTaskNotification(cause uint64, s *downstream.Session, server, method, task string, params []byte) {
+	j.recordNotification(registry.ToClient, cause, s, server, method, task, params)
 }
 
 func (j *Journal) recordNotification(way registry.Direction, parent uint64, s *downstream.Session, server, method, name string, params []byte) {

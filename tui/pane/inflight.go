@@ -85,7 +85,7 @@ func (p *Logs) showInFlight() {
 			now = append(now, r)
 		}
 	}
-	alike := slices.EqualFunc(before, now, func(a, b *trafficRow) bool { return a.key == b.key })
+	alike := slices.EqualFunc(before, now, func(a, b *trafficRow) bool { return a.key == b.key && a.UserWait == b.UserWait })
 	p.Traffic.extra, p.Traffic.changed = now, p.Traffic.changed || !alike
 }
 

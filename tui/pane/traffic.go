@@ -134,7 +134,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		return uicontext.FormatSize(recordSize(&r.TrafficRecord)), p.app.Theme.Dim
 	})
 	size.Optional = true
-	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.UserWait) }, func(r *trafficRow, _ int) (string, theme.Style) {
+	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(max(r.Duration-r.UserWait, 0)) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.inFlightID != "":
 			return termtext.Age(p.elapsed(r)), ""
