@@ -22,6 +22,7 @@ type Chart struct {
 	window list.Window
 	live   bool // the axis ends at the newest call, which has the cursor
 	auto   bool // the length of the axis follows the calls
+	custom bool // the user chose the length
 	fitted bool // to all calls
 	from   time.Time
 	span   time.Duration
@@ -190,16 +191,18 @@ func (c *Chart) Live() bool { return c.live }
 
 // Follow follows new calls, or stops at the visible time.
 func (c *Chart) Follow(on bool) {
-	c.live = on
-	if on {
-		c.fitted = false
-		c.moveTo(c.layout.newest())
+	if !on {
+		c.stay()
+		return
 	}
+	c.live, c.fitted, c.auto = true, false, !c.custom
+	c.moveTo(c.layout.newest())
 }
 
 // CursorMoved follows new calls if the cursor is on the newest one.
 func (c *Chart) CursorMoved() {
 	c.Follow(c.window.Cursor() == c.layout.newest())
+	c.reveal()
 }
 
 // Zoom shows a shorter or longer part of the axis. The start of the selected call stays
@@ -210,7 +213,7 @@ func (c *Chart) Zoom(in bool) {
 		return
 	}
 	next := nextSpan(a.span, in)
-	c.auto, c.fitted = false, false
+	c.auto, c.custom, c.fitted = false, true, false
 	if !c.live {
 		pivot := a.from.Add(a.span / 2)
 		if call := c.Selected(); call != nil && !call.Record.Time.Before(a.from) && call.Record.Time.Before(a.end()) {
@@ -234,10 +237,11 @@ func (c *Chart) Pan(part float64) {
 
 // stay keeps the visible part.
 func (c *Chart) stay() {
-	if c.live || c.auto {
+	if (c.live || c.auto) && c.drawn.cells > 0 {
 		c.from, c.span = c.drawn.from, c.drawn.span
+		c.auto = false
 	}
-	c.live, c.auto = false, false
+	c.live = false
 }
 
 // Fit shows the whole selected call, or all calls if it is already shown.
@@ -247,6 +251,7 @@ func (c *Chart) Fit() {
 	}
 	first, last := c.layout.First, c.layout.last(c.now)
 	c.stay()
+	c.custom = true
 	call := c.Selected()
 	if call != nil && !c.fitted {
 		r := call.Record
@@ -257,7 +262,7 @@ func (c *Chart) Fit() {
 		}
 	}
 	c.from, c.span = fit(first, last, c.drawn.cells)
-	c.fitted = true
+	c.fitted, c.custom = true, false
 }
 
 // ShowRange shows a part of the axis.
@@ -266,6 +271,7 @@ func (c *Chart) ShowRange(from, to time.Time) {
 		return
 	}
 	c.stay()
+	c.custom = true
 	c.from, c.span = fit(from, to, c.drawn.cells)
 }
 
@@ -283,12 +289,8 @@ func (c *Chart) reveal() {
 	if call == nil || c.drawn.cells == 0 || c.live {
 		return
 	}
-	a := c.drawn
 	start, last := call.Record.Time, end(call.Record, c.now)
-	if c.from.IsZero() || c.auto {
-		c.from, c.span = a.from, a.span
-		c.auto = false
-	}
+	c.stay()
 	if start.Before(c.from.Add(c.span)) && !last.Before(c.from) {
 		return
 	}
@@ -350,7 +352,7 @@ func (c *Chart) visible(cells, rows int) axis {
 	if c.auto || span == 0 {
 		span = minAuto
 		if calls := c.layout.byStart; len(calls) > 0 {
-			first := calls[max(len(calls)-rows, 0)].Record.Time
+			first := calls[max(len(calls)-max(rows, 1), 0)].Record.Time
 			need := float64(max(last.Sub(first), 0)) * float64(cells) / float64(max(cells-textRoom(cells)-1, 1))
 			span = max(minAuto, min(stepOf(time.Duration(need)), maxAuto))
 		}

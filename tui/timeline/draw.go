@@ -133,10 +133,10 @@ func (b *bar) span(a axis, start, last time.Time, k kind) (from, to int) {
 	return from, to
 }
 
-// wait draws a part of a bar: the cells whose middle it contains.
+// wait draws a part of a bar, unless it is shorter than half a cell.
 func (b *bar) wait(a axis, start, last time.Time, k kind) {
-	x0, x1 := a.at(start)+0.5, a.at(last)+0.5
-	if x1 < 0 || x0 > float64(a.cells) {
+	x0, x1 := a.at(start), a.at(last)+0.5
+	if x1-x0 < 1 || x1 < 0 || x0 > float64(a.cells) {
 		return
 	}
 	b.set(int(max(x0, 0)), int(min(x1, float64(a.cells))), k)
@@ -155,14 +155,14 @@ func (b *bar) call(a axis, row *Row, c *Call, now time.Time) (from, to int) {
 		return from, to
 	}
 	b.failed = b.failed || isFailed(r)
-	at := r.Time.Add(r.StartWait)
+	at := r.Time.Add(bounded(r.StartWait))
 	b.wait(a, r.Time, at, starting)
-	b.wait(a, at, at.Add(r.QueueWait), queued)
+	b.wait(a, at, at.Add(bounded(r.QueueWait)), queued)
 	for _, w := range row.waits {
 		b.wait(a, w.start, w.end, asking)
 	}
 	if len(row.waits) == 0 && r.UserWait > 0 {
-		b.wait(a, last.Add(-r.UserWait), last, asking)
+		b.wait(a, last.Add(-bounded(r.UserWait)), last, asking)
 	}
 	switch {
 	case isFailed(r) && a.at(last) < float64(a.cells):
@@ -230,7 +230,7 @@ func (c *Chart) outcome(lk *theme.Theme, row *Row) string {
 	took := end(r, c.now).Sub(r.Time)
 	shown := took
 	if !isForUser(r) && !isRunning(r) {
-		shown = max(took-r.UserWait, 0)
+		shown = max(took-bounded(r.UserWait), 0)
 	}
 	parts := []string{termtext.Duration(shown)}
 	switch {
@@ -259,7 +259,7 @@ func (c *Chart) outcome(lk *theme.Theme, row *Row) string {
 			waits = append(waits, w.name+" "+termtext.Duration(w.took))
 		}
 	}
-	if r.StartWait+r.QueueWait > 0 {
+	if r.StartWait > 0 || r.QueueWait > 0 {
 		waits = append(waits, "call "+termtext.Duration(Work(r, c.now)))
 	}
 	if isForUser(r) {
@@ -309,12 +309,20 @@ func (c *Chart) Lines(lk *theme.Theme, w, h int, focused bool, now time.Time) []
 		out = append(out, theme.Spaces(w))
 	}
 	for _, l := range lanes {
-		out = append(out, lk.Fit(l.line(lk, labels, a, c.now), w))
+		out = append(out, lk.Fit(l.line(lk, labels, a, c.lastOf(c.now)), w))
 	}
 	if legend {
 		out = append(out, lk.Fit("  "+legendLine(lk), w))
 	}
-	return out
+	return out[:h]
+}
+
+// lastOf returns the time up to which concurrency is known.
+func (c *Chart) lastOf(now time.Time) time.Time {
+	if c.layout.End.After(now) {
+		return c.layout.End
+	}
+	return now
 }
 
 // labelWidth is the room for names beside the bars.

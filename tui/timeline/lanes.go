@@ -39,8 +39,8 @@ func newLanes(calls []*Call) (all []lane, queue lane) {
 			e = &laneEvents{}
 			events[r.Server] = e
 		}
-		queued := r.Time.Add(r.StartWait)
-		sent := queued.Add(r.QueueWait)
+		queued := r.Time.Add(bounded(r.StartWait))
+		sent := queued.Add(bounded(r.QueueWait))
 		if r.QueueWait > 0 {
 			waits.add(queued, sent)
 		}

@@ -121,8 +121,10 @@ func end(r *registry.TrafficRecord, now time.Time) time.Time {
 		}
 		return r.Time
 	}
-	return r.Time.Add(max(0, min(r.Duration, maxDuration)))
+	return r.Time.Add(bounded(r.Duration))
 }
+
+func bounded(d time.Duration) time.Duration { return max(0, min(d, maxDuration)) }
 
 type node struct {
 	row      Row

@@ -42,7 +42,7 @@ func (u Usual) Factor(took time.Duration) int {
 // and a slot. now ends requests in flight.
 func Work(r *registry.TrafficRecord, now time.Time) time.Duration {
 	took := end(r, now).Sub(r.Time)
-	return max(took-r.UserWait-r.StartWait-r.QueueWait, 0)
+	return max(took-bounded(r.UserWait)-bounded(r.StartWait)-bounded(r.QueueWait), 0)
 }
 
 type usualKey struct{ server, method, name string }
