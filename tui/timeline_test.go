@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -92,4 +93,136 @@ func TestGoldenTimeline(t *testing.T) {
 	colours := newTimelineUI(t, 120, 40, colourEnv)
 	colours.goldenSection()
 	golden(t, "logs-timeline", frames+"== 120x40 ASCII\n"+ascii+"== 120x40 with colours\n"+colours.app.View())
+}
+
+func TestKeysOfTheTimeline(t *testing.T) {
+	t.Parallel()
+	r := newTimelineUI(t, 120, 40, plainEnv)
+	require.Contains(t, r.line("Time line 15"), "by client, 30 s, following")
+	require.Regexp(t, `> odd hang secs=20 .*█▸ 5.0 s running`, r.screen())
+
+	// The running call grows, and its end replaces it in the same row.
+	r.tick(2 * time.Second)
+	require.Contains(t, r.line("odd hang"), "7.0 s running")
+
+	// A frozen view stays as it is.
+	r.keys("space")
+	require.Contains(t, r.line("Time line 15"), "paused")
+	r.tick(5 * time.Second).pollInFlight()
+	require.Contains(t, r.line("odd hang"), "7.0 s running")
+	r.keys("space")
+	r.tick(time.Second)
+	require.Contains(t, r.line("odd hang"), "13 s running")
+
+	// Zoom and pan.
+	r.keys("-")
+	require.Contains(t, r.line("Time line 15"), "2 min")
+	r.keys("+ + +")
+	require.Contains(t, r.line("Time line 15"), "20 s, following")
+	r.keys("{")
+	require.NotContains(t, r.line("Time line 15"), "following")
+	r.keys("f")
+	require.Contains(t, r.line("Time line 15"), "20 s, following")
+
+	// The cursor skips headings and progress, and the axis shows the selected call.
+	r.keys("g")
+	require.Regexp(t, `> initialize +▌`, r.screen())
+	require.Contains(t, r.line("my-agent"), "my-agent 10")
+	r.keys("G k")
+	require.Contains(t, r.screen(), "> odd hang")
+	r.keys("k k k k k z")
+	require.Regexp(t, `> run_script code=return 1 +█{30,} 2.5 s`, r.screen())
+	require.Contains(t, r.line("Time line 15"), "by client, 5 s")
+	r.keys("z")
+	require.Regexp(t, `initialize +▌`, r.screen(), "all calls")
+
+	// Groups.
+	r.keys("o")
+	require.Contains(t, r.line("Grouped by"), "by server")
+	require.Contains(t, r.screen(), "> run_script")
+	r.runCommand("sort session")
+	require.Contains(t, r.screen(), "web-agent s-2")
+
+	// The detail compares a slow call with earlier ones.
+	r.keys("/").typeText("counter").keys("enter G")
+	require.Contains(t, r.line("odd counter n=5"), "400 ms 10×")
+	require.Contains(t, r.screen(), "median of 4 earlier calls: 40 ms; this one is 10 times as long")
+}
+
+func TestEnterOpensAnyCallOfTheTimeline(t *testing.T) {
+	t.Parallel()
+	r := newTimelineUI(t, 120, 40, plainEnv).keys("enter")
+	require.Contains(t, r.screen(), `"secs": 20`)
+	require.Contains(t, r.screen(), "no answer yet")
+	r.keys("esc k k enter")
+	require.Contains(t, r.screen(), "odd_confirm")
+	require.Contains(t, r.screen(), "waiting for the user")
+}
+
+func TestARangeOfTheTimelineFiltersAllTabs(t *testing.T) {
+	t.Parallel()
+	r := newTimelineUI(t, 120, 40, plainEnv)
+	for after, text := range map[time.Duration]string{1 * time.Second: "too early", 5 * time.Second: "inside"} {
+		r.reg.Logs().Append(registry.LogRecord{Time: time.Date(2026, 11, 20, 2, 6, 18, 0, time.UTC).Add(after), Source: registry.SourceStderr, Server: "odd", Text: text})
+	}
+	r.refresh(registry.Logs)
+	r.keys("g").runCommand("range")
+	require.Contains(t, r.screen(), "Range starts here")
+	r.keys("esc t esc") // a mark can be removed
+	r.keys("/").typeText("run_script").keys("enter t esc") // the mark
+	require.NotContains(t, r.screen(), "counter")
+	r.keys("esc") // the filter
+	require.Contains(t, r.screen(), "> run_script")
+	r.keys("t t")
+	require.Equal(t, "at:02:06:22.000..02:06:24.500", r.filterText())
+	require.Regexp(t, `files read_file path=a.txt`, r.screen())
+	require.NotContains(t, r.screen(), "counter")
+	r.keys("5").runCommand("stderr")
+	require.Equal(t, "at:02:06:22.000..02:06:24.500", r.filterText())
+	require.Contains(t, r.screen(), "inside")
+	require.NotContains(t, r.screen(), "too early")
+	r.runCommand("traffic")
+	require.Contains(t, r.screen(), "run_script")
+	require.NotContains(t, r.screen(), "odd_counter")
+	r.keys("esc").runCommand("stderr")
+	require.Empty(t, r.filterText(), "removed everywhere")
+	require.Contains(t, r.screen(), "too early")
+}
+
+func TestTrafficAndTimelineShareTheSelectedRequest(t *testing.T) {
+	t.Parallel()
+	r := newTimelineUI(t, 120, 40, plainEnv).runCommand("traffic")
+	r.keys("g j j").runCommand("timeline")
+	require.Contains(t, r.screen(), "> odd counter n=2")
+	r.keys("j").runCommand("traffic")
+	require.Regexp(t, `> odd .*\n.*odd_counter.*\n.*odd_fails`, r.screen())
+}
+
+func TestTheMouseSelectsInTheTimeline(t *testing.T) {
+	t.Parallel()
+	r := newTimelineUI(t, 120, 40, plainEnv)
+	r.click("odd counter n=3", "counter")
+	require.Contains(t, r.screen(), "> odd counter n=3")
+	r.click("progress 3/10", "progress")
+	require.Contains(t, r.screen(), "> odd hang", "the call that reports it")
+	r.send(tea.MouseMsg{X: 10, Y: 10, Button: tea.MouseButtonWheelUp, Action: tea.MouseActionPress}, 0)
+	require.Regexp(t, `my-agent 10`, r.screen())
+}
+
+func TestAnEmptyTimelineExplainsItself(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 80, 24, "files").keys("5 [")
+	require.Contains(t, r.screen(), "No requests yet.")
+	for _, key := range []string{"+", "-", "{", "}", "z", "t", "o", "g", "G", "enter", "space"} {
+		r.keys(key)
+		r.screen()
+	}
+}
+
+func TestAWaitForTheUserIsShownWhileTheCallRuns(t *testing.T) {
+	t.Parallel()
+	r := newTimelineUI(t, 120, 40, plainEnv)
+	r.backend.underWay[0].UserWait = 2 * time.Second
+	r.pollInFlight()
+	require.Regexp(t, `odd hang.* 5.0 s running \(user 2.0 s\) █+░+▸`, r.screen())
 }

@@ -284,6 +284,7 @@ func (p *Logs) onTimeline(do func(*timeline.Chart), otherwise func() tea.Cmd) fu
 		if p.Open != TabTimeline || p.app.Inside {
 			return otherwise()
 		}
+		p.timeline.layOut()
 		do(p.timeline.chart)
 		p.timeline.selectRow()
 		return nil
@@ -313,6 +314,7 @@ func (p *Logs) whyNoTimeline() string {
 
 // selectRange marks one end of a range, then filters all tabs by it.
 func (p *Logs) selectRange() tea.Cmd {
+	p.timeline.layOut()
 	if p.timeline.chart.Selected() == nil {
 		return p.app.Complain("no request selected")
 	}

@@ -208,10 +208,10 @@ func (c *Chart) CursorMoved() {
 // Zoom shows a shorter or longer part of the axis. The start of the selected call stays
 // in place if it is visible; a live axis keeps its end.
 func (c *Chart) Zoom(in bool) {
-	a := c.drawn
-	if a.cells == 0 {
+	if c.drawn.cells == 0 {
 		return
 	}
+	a := c.current()
 	next := nextSpan(a.span, in)
 	c.auto, c.custom, c.fitted = false, true, false
 	if !c.live {
@@ -238,8 +238,8 @@ func (c *Chart) Pan(part float64) {
 // stay keeps the visible part.
 func (c *Chart) stay() {
 	if (c.live || c.auto) && c.drawn.cells > 0 {
-		c.from, c.span = c.drawn.from, c.drawn.span
-		c.auto = false
+		a := c.current()
+		c.from, c.span, c.auto = a.from, a.span, false
 	}
 	c.live = false
 }
@@ -341,6 +341,9 @@ const (
 	minAuto = 10 * time.Millisecond
 	maxAuto = 10 * time.Minute
 )
+
+// current returns the axis of the next frame.
+func (c *Chart) current() axis { return c.visible(c.drawn.cells, c.window.PageSize()) }
 
 // visible returns the axis for a number of cells and rows.
 func (c *Chart) visible(cells, rows int) axis {
