@@ -344,3 +344,41 @@ func BenchmarkSamplingFrame(b *testing.B) {
 		r.app.View()
 	}
 }
+
+// BenchmarkTimeline measures a key, the frame after it, and a new record, with a full
+// journal.
+func BenchmarkTimeline(b *testing.B) {
+	newUI := func(b *testing.B) (r *testUI, add func()) {
+		r = newTestUI(b, 120, 40, "files")
+		n := uint64(0)
+		add = func() {
+			n++
+			r.reg.Traffic().Append(registry.TrafficRecord{
+				Number: n, Time: r.clock.now(), Duration: time.Duration(n%900) * time.Millisecond, Status: "success", Session: "s-1", Client: "agent",
+				Server: "files", Method: "tools/call", Name: fmt.Sprintf("files_tool%d", n%40), Request: []byte(`{"name":"x","arguments":{"path":"a.txt"}}`),
+			})
+			r.clock.advance(100 * time.Millisecond)
+		}
+		for range pane.MaxTraffic {
+			add()
+		}
+		return r, add
+	}
+	b.Run("key", func(b *testing.B) {
+		r, _ := newUI(b)
+		r.refresh(registry.Traffic).runCommand("timeline")
+		for b.Loop() {
+			r.keys("k")
+			_ = r.app.View()
+		}
+	})
+	b.Run("record", func(b *testing.B) {
+		r, add := newUI(b)
+		r.refresh(registry.Traffic).runCommand("timeline")
+		for b.Loop() {
+			add()
+			r.refresh(registry.Traffic)
+			_ = r.app.View()
+		}
+	})
+}

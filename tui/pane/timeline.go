@@ -30,6 +30,8 @@ type timelineTab struct {
 	by       timeline.Grouping
 	shown    uint64 // version of the laid out rows, plus one
 	shownBy  timeline.Grouping
+	filter   string // of the laid out rows
+	shownAt  time.Time
 	frozenAt time.Time // while paused
 }
 
@@ -46,13 +48,24 @@ func newTimelineTab(p *Logs) *timelineTab {
 // IsTraffic reports whether the open tab shows requests.
 func (p *Logs) IsTraffic() bool { return p.Open == TabTraffic || p.Open == TabTimeline }
 
+// New records lay out many rows at most once per layOutPause, since that takes
+// milliseconds.
+const (
+	manyRows    = 1000
+	layOutPause = 250 * time.Millisecond
+)
+
 // layOut lays the rows of Traffic out again if they changed.
 func (t *timelineTab) layOut() {
-	version := t.Table.Version() + 1
-	if version == t.shown && t.by == t.shownBy {
+	version, now := t.Table.Version()+1, t.logs.app.Now()
+	alike := t.by == t.shownBy && t.Table.FilterText == t.filter
+	if alike && version == t.shown {
 		return
 	}
-	t.shown, t.shownBy = version, t.by
+	if wait := now.Sub(t.shownAt); alike && len(t.Table.Matches) > manyRows && wait >= 0 && wait < layOutPause {
+		return // a later frame does it
+	}
+	t.shown, t.shownBy, t.filter, t.shownAt = version, t.by, t.Table.FilterText, now
 	calls := make([]timeline.Call, len(t.Table.Matches))
 	for i, at := range t.Table.Matches {
 		r := t.Table.Rows[at]
