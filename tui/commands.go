@@ -94,29 +94,12 @@ func (a *app) moreCommands() []command {
 
 func (a *app) changingCommands() []command {
 	return []command{
-		{names: []string{"record"}, long: "Start or stop recording all traffic", run: func(string) tea.Cmd { return a.toggleRecording() }},
+		{names: []string{"record"}, long: "Start or stop recording all traffic", run: func(string) tea.Cmd { return a.ToggleRecording(func(r *report.Recording) { a.header.record = r }) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().NoEditReason() }, run: func(string) tea.Cmd { return a.servers().Add() }},
 		{names: []string{"clear all"}, long: "Remove all cached content", run: func(string) tea.Cmd {
 			return a.Say("Removed %s", termtext.Count(a.Reg.Contents().ClearAll(), "cached result"))
 		}},
 	}
-}
-
-func (a *app) toggleRecording() tea.Cmd {
-	var running, stopped *report.Recording
-	return a.Do(func() (err error) {
-		running, stopped, err = a.Backend.ToggleRecording()
-		return err
-	}, "record", func() tea.Cmd {
-		a.header.record = running
-		switch {
-		case running != nil:
-			return a.Say("Recording to %s", uicontext.SanitizeLine(running.Folder))
-		case stopped != nil:
-			return a.Say("Recording stopped: %s in %s", termtext.Size(stopped.Bytes), uicontext.SanitizeLine(stopped.Folder))
-		}
-		return nil
-	})
 }
 
 func (a *app) logCommands() []command {

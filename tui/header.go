@@ -158,7 +158,7 @@ func (a *app) headerLine() string {
 		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
 	}
 	var right []string
-	if text := recordMark(h.record); text != "" {
+	if text := pane.RecordingMark(h.record); text != "" {
 		right = append(right, lk.Bad.On(text))
 	}
 	if a.Logs().Paused {
@@ -172,18 +172,6 @@ func (a *app) headerLine() string {
 	}
 	end := strings.Join(right, "  ") + " "
 	return lk.Sides(a.appendSparklines(b.String(), a.W-theme.Width(end)-1), end, a.W)
-}
-
-func recordMark(r *report.Recording) string {
-	switch {
-	case r == nil:
-		return ""
-	case r.Error != "": // the notice shows it
-		return "REC stopped"
-	case r.Dropped > 0:
-		return fmt.Sprintf("REC, %s lost", uicontext.FormatInt(r.Dropped))
-	}
-	return "REC"
 }
 
 func (a *app) appendSparklines(line string, room int) string {

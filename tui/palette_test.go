@@ -135,7 +135,7 @@ func TestPaletteTogglesTheRecording(t *testing.T) {
 	require.NotContains(t, r.line("goblin"), "REC")
 
 	r.backend.recorded = &report.Recording{Folder: "/state/recordings", Error: "disk full"}
-	r.refresh(registry.Servers)
+	r.app.header.refresh(r.app)
 	require.Contains(t, r.line("goblin"), "REC stopped")
 }
 

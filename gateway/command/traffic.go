@@ -23,6 +23,8 @@ type trafficFlags struct {
 	follow bool
 	all    bool
 	limit  int
+	older  string
+	remove bool
 }
 
 func (a *App) traffic() *cobra.Command {
@@ -40,10 +42,14 @@ names them, as in status:notification.`,
 		Example: `  goblin traffic server:github 'ms:>1s'
   goblin traffic -f err:yes
   goblin traffic --from recordings 'at:02:06..02:07' error:timeout
+  goblin traffic --delete --older 7d
   goblin traffic arg.path:src --since 10m --json | jq .params`,
 		ValidArgsFunction: completeFilter,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.filter = strings.Join(args, " ")
+			if f.remove || f.older != "" {
+				return a.removeTraffic(cmd, &f)
+			}
 			if f.since != "" {
 				f.filter = strings.TrimSpace(f.filter + " " + query.Set("", "since", []string{f.since}))
 			}
@@ -66,7 +72,20 @@ names them, as in status:notification.`,
 	flags.StringVar(&f.from, "from", "", "read a recording: a `FILE`, a folder, or FILE#NUMBER for one request")
 	flags.StringVar(&f.since, "since", "", "only requests since this `TIME`: 10m ago, 02:06, or a date")
 	flags.IntVar(&f.limit, "limit", 100, "show the last `NUMBER` of requests; 0 shows all")
+	flags.BoolVar(&f.remove, "delete", false, "delete old recordings of the config, or of the folder at --from")
+	flags.StringVar(&f.older, "older", "", "with --delete: the `AGE` of deleted recordings, such as 7d or 12h")
 	return cmd
+}
+
+// removeTraffic refuses flags that would suggest that only some requests are deleted.
+func (a *App) removeTraffic(cmd *cobra.Command, f *trafficFlags) error {
+	switch {
+	case !f.remove:
+		return cli.Usage(cmd, "--older needs --delete")
+	case f.filter != "" || f.since != "" || f.follow:
+		return cli.Usage(cmd, "--delete removes whole recordings; use it without a filter, --since and --follow")
+	}
+	return a.deleteRecordings(cmd, f.from, f.older)
 }
 
 // completeFilter completes the names of fields.
@@ -92,10 +111,14 @@ func (a *App) showTraffic(ctx context.Context, f *trafficFlags) error {
 		return a.showRecordings(ctx, f, arg)
 	}
 	r, err := a.findDaemon(ctx)
-	if err != nil {
-		return r.explain(err)
+	if err == nil {
+		return a.showLive(ctx, f, r)
 	}
-	return a.showLive(ctx, f, r)
+	if folder, bad := a.recordingsFolder(); errors.Is(err, daemon.ErrNotRunning) && bad == nil && hasRecordings(folder) && !f.follow {
+		a.Warn("no daemon is running; reading the recordings in %s", termtext.Line(folder))
+		return a.showRecordings(ctx, f, recording.Argument{Path: folder})
+	}
+	return r.explain(err)
 }
 
 func (f *trafficFlags) newFilter(load func(*recording.Body) ([]byte, error)) *recording.Filter {

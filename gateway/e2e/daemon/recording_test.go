@@ -220,3 +220,26 @@ func TestEditsOfTheConfigStartAndStopRecordings(t *testing.T) {
 	e2e.Eventually(t, "users see why nothing is recorded", func() bool { return strings.Contains(w.Status().Notice, "chmod 700") })
 	c.CallText("b_stat", e2e.Obj{"works": "without"})
 }
+
+func TestRecordingsOfAConfigAreReadAndDeleted(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Filesystem())
+	w.Record = e2e.Obj{}
+	s := w.Serve()
+	s.Client(false).CallText("b_stat", e2e.Obj{"n": 1})
+	folder := w.Status().Recording.Folder
+	require.Contains(t, w.Succeeds("status"), "records  "+folder)
+	s.Signal(syscall.SIGTERM)
+	require.Zero(t, s.Ends(e2e.Patience))
+
+	require.Contains(t, w.Succeeds("traffic", "name:b_stat"), "b_stat")
+	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "7d"), "0 recordings")
+	require.Equal(t, e2e.ExitUsage, w.Run("traffic", "--delete").Code)
+	require.Equal(t, e2e.ExitUsage, w.Run("traffic", "name:b_stat", "--delete", "--older", "7d").Code)
+	other := w.Run("traffic", "--delete", "--older", "0s", "--from", w.Dir)
+	require.Equal(t, e2e.ExitFailure, other.Code)
+	require.Contains(t, other.Stderr, "contains no recordings of Goblin")
+	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "0s"), "1 recording,")
+	require.Empty(t, ends(folder, ".jsonl.gz"))
+}
