@@ -1,8 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/daemon"
+	"goblin/gateway/recorder"
 	"goblin/gateway/traffic"
 	"goblin/registry/query"
 	"goblin/registry/recording"
@@ -23,8 +26,8 @@ type trafficFlags struct {
 	follow bool
 	all    bool
 	limit  int
+	delete bool
 	older  string
-	remove bool
 }
 
 func (a *App) traffic() *cobra.Command {
@@ -42,14 +45,18 @@ names them, as in status:notification.`,
 		Example: `  goblin traffic server:github 'ms:>1s'
   goblin traffic -f err:yes
   goblin traffic --from recordings 'at:02:06..02:07' error:timeout
-  goblin traffic --delete --older 7d
-  goblin traffic arg.path:src --since 10m --json | jq .params`,
+  goblin traffic arg.path:src --since 10m --json | jq .params
+  goblin traffic --delete --older 7d`,
 		ValidArgsFunction: completeFilter,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.filter = strings.Join(args, " ")
-			if f.remove || f.older != "" {
-				return a.removeTraffic(cmd, &f)
+			if f.delete || f.older != "" {
+				older, ok := query.ParseAge(f.older)
+				if !f.delete || !ok || len(args) > 0 || f.follow || f.since != "" {
+					return cli.Usage(cmd, "--delete takes only --older with an age such as 7d (s, m, h, d), and --from with a folder")
+				}
+				return a.deleteTraffic(&f, older)
 			}
+			f.filter = strings.Join(args, " ")
 			if f.since != "" {
 				f.filter = strings.TrimSpace(f.filter + " " + query.Set("", "since", []string{f.since}))
 			}
@@ -71,21 +78,10 @@ names them, as in status:notification.`,
 	flags.BoolVar(&f.all, "all", false, "also show notifications")
 	flags.StringVar(&f.from, "from", "", "read a recording: a `FILE`, a folder, or FILE#NUMBER for one request")
 	flags.StringVar(&f.since, "since", "", "only requests since this `TIME`: 10m ago, 02:06, or a date")
+	flags.BoolVar(&f.delete, "delete", false, "delete recordings that are older than --older")
+	flags.StringVar(&f.older, "older", "", "with --delete: the least `AGE`, such as 7d; 0s deletes all")
 	flags.IntVar(&f.limit, "limit", 100, "show the last `NUMBER` of requests; 0 shows all")
-	flags.BoolVar(&f.remove, "delete", false, "delete old recordings of the config, or of the folder at --from")
-	flags.StringVar(&f.older, "older", "", "with --delete: the `AGE` of deleted recordings, such as 7d or 12h")
 	return cmd
-}
-
-// removeTraffic refuses flags that would suggest that only some requests are deleted.
-func (a *App) removeTraffic(cmd *cobra.Command, f *trafficFlags) error {
-	switch {
-	case !f.remove:
-		return cli.Usage(cmd, "--older needs --delete")
-	case f.filter != "" || f.since != "" || f.follow:
-		return cli.Usage(cmd, "--delete removes whole recordings; use it without a filter, --since and --follow")
-	}
-	return a.deleteRecordings(cmd, f.from, f.older)
 }
 
 // completeFilter completes the names of fields.
@@ -111,14 +107,53 @@ func (a *App) showTraffic(ctx context.Context, f *trafficFlags) error {
 		return a.showRecordings(ctx, f, arg)
 	}
 	r, err := a.findDaemon(ctx)
-	if err == nil {
-		return a.showLive(ctx, f, r)
+	switch {
+	case errors.Is(err, daemon.ErrNotRunning) && r != nil:
+		dir, err := a.recordings()
+		if err != nil {
+			return cli.Fail(cli.CodeConnect, "no daemon is running for %s, and there are no recordings; start one with \"%s\", or read a recording with --from", r.name, r.start)
+		}
+		a.Warn("no daemon is running; showing the recordings in %s", dir)
+		return a.showRecordings(ctx, f, recording.Argument{Path: dir})
+	case err != nil:
+		return r.explain(err)
 	}
-	if folder, bad := a.recordingsFolder(); errors.Is(err, daemon.ErrNotRunning) && bad == nil && hasRecordings(folder) && !f.follow {
-		a.Warn("no daemon is running; reading the recordings in %s", termtext.Line(folder))
-		return a.showRecordings(ctx, f, recording.Argument{Path: folder})
+	return a.showLive(ctx, f, r)
+}
+
+// recordings returns the folder of the config's recordings. It fails if there are none.
+func (a *App) recordings() (string, error) {
+	cfg, err := a.Load()
+	if err != nil {
+		return "", err
 	}
-	return r.explain(err)
+	dir := cmp.Or(cfg.Record.Dir, a.RecordingsDir(cfg))
+	files, err := recording.Files(dir)
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: no recordings", dir)
+	}
+	return dir, err
+}
+
+// deleteTraffic removes old recordings of a folder, by default the config's.
+func (a *App) deleteTraffic(f *trafficFlags, older time.Duration) error {
+	dir := f.from
+	if dir == "" {
+		found, err := a.recordings()
+		if err != nil {
+			return cli.Fail(cli.CodeFailure, "delete recordings: %w", err)
+		}
+		dir = found
+	}
+	gone, err := recorder.Delete(dir, older)
+	if err != nil {
+		return cli.Fail(cli.CodeFailure, "delete recordings: %w", err)
+	}
+	text := fmt.Sprintf("Deleted %s (%s) in %s.", termtext.Count(gone.Files, "recording"), termtext.Size(gone.Bytes), termtext.Line(dir))
+	if gone.Files == 0 {
+		text = fmt.Sprintf("No recordings in %s are older than %s.", termtext.Line(dir), f.older)
+	}
+	return a.printResult(gone, text)
 }
 
 func (f *trafficFlags) newFilter(load func(*recording.Body) ([]byte, error)) *recording.Filter {

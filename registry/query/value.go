@@ -82,6 +82,9 @@ func decimal(s string) (n float64, rest string, ok bool) {
 	return n, s[i:], err == nil
 }
 
+// ParseAge parses an age in s, m, h and d, such as 90s, 1h30m or 7d.
+func ParseAge(s string) (age time.Duration, ok bool) { return parseAge(s) }
+
 // parseAge parses 90s, 5m, 1h30m, 1.5d.
 func parseAge(s string) (age time.Duration, ok bool) {
 	var sum float64

@@ -84,6 +84,26 @@ func TestTrafficFollowsTheDaemonUntilAnInterrupt(t *testing.T) {
 	require.Empty(t, p.Stderr.String())
 }
 
+func TestTrafficReadsAndDeletesTheConfigsRecordings(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Shop())
+	w.Record = e2e.Obj{"bodies": true}
+	s := w.Served()
+	s.Client(false).CallText("shop_stat", e2e.Obj{"path": "src/main.go"})
+	s.Signal(syscall.SIGTERM)
+	require.Zero(t, s.Ends(e2e.Patience))
+	out := w.Run("traffic", "name:stat", "arg.path:src")
+	require.Zero(t, out.Code, out.Stderr)
+	require.Regexp(t, `^#\d+ .* → shop +shop_stat +ok `, out.Stdout)
+	require.Contains(t, out.Stderr, "no daemon is running; showing the recordings in ")
+	require.Equal(t, e2e.ExitUsage, w.Run("traffic", "--delete").Code)
+	require.Equal(t, e2e.ExitUsage, w.Run("traffic", "--older", "7d").Code)
+	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "7d"), "are older than 7d")
+	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "0s"), "Deleted 1 recording")
+	require.Equal(t, e2e.ExitConnect, w.Run("traffic").Code)
+}
+
 const recordingHeader = `{"type":"recording","time":"2026-05-04T00:00:00Z","version":1,"goblin":"0.1.0"}` + "\n"
 
 func recordedCall(n int) string {
