@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,6 @@ import (
 const maxOpenRequests = 1_000_000
 
 func openCommand(p *serve.Process) *cobra.Command {
-	var since string
 	var o archive.Options
 	cmd := &cobra.Command{
 		Use:     "open FILE|FOLDER",
@@ -30,7 +28,7 @@ they were at its end. It is read-only: no server is started and nothing is sent.
 Of a large recording, the newest requests are shown; the UI shows how many are
 missing. A FOLDER means all its files. Damaged parts are listed in Logs.`,
 		Example: `  goblin open night.jsonl.gz
-  goblin open ~/.local/state/goblin/recordings --since 2h
+  goblin open ~/.local/state/goblin/recordings --filter since:2h
   goblin open night.jsonl --requests 100000`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -38,12 +36,9 @@ missing. A FOLDER means all its files. Damaged parts are listed in Logs.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Requests < 1 || o.Requests > maxOpenRequests {
 				return cli.Usage(cmd, "--requests must be a number from 1 to %d, not %d", maxOpenRequests, o.Requests)
-			}
-			if o.Since, err = cli.SinceTime(since, time.Now()); err != nil {
-				return err
 			}
 			return p.OpenRecording(cmd.Context(), args[0], o, showArchive)
 		},
@@ -51,7 +46,7 @@ missing. A FOLDER means all its files. Damaged parts are listed in Logs.`,
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "only requests since this `TIME`: 2h ago, or RFC 3339")
+	cmd.Flags().StringVar(&o.Filter, "filter", "", "only requests that match this `FILTER` of the UI, such as since:2h")
 	cmd.Flags().IntVar(&o.Requests, "requests", archive.DefaultRequests, "show the newest `NUMBER` of requests")
 	return cmd
 }

@@ -41,10 +41,10 @@ const (
 type Options struct {
 	// Requests is the number of the newest requests to keep; 0 means [DefaultRequests].
 	Requests int
-	// Since omits requests and notifications that started earlier.
-	Since time.Time
-	// Keep reports whether to keep a request or notification; nil keeps all.
-	Keep func(*registry.TrafficRecord) bool
+	// Filter selects requests and notifications, in the language of package query.
+	Filter string
+	// NoTraffic omits all requests and notifications.
+	NoTraffic bool
 	// Progress receives the bytes read so far and in total; nil ignores them.
 	Progress func(read, total int64)
 }
@@ -55,7 +55,7 @@ type Archive struct {
 	Name     string // base name of the file or folder
 	// Start and End are the times of the first and of the last recorded event.
 	Start, End time.Time
-	// Requests is the number of recorded requests, Kept the number in the registry.
+	// Requests is the number of selected requests, Kept the number in the registry.
 	Requests, Kept int
 	// Lost is the number of events that were not recorded.
 	Lost int
@@ -90,6 +90,11 @@ func Load(ctx context.Context, path string, o Options) (*Archive, error) {
 	}
 	defer r.Close()
 	l := newLoader(path, settings, o)
+	l.filter = recording.NewFilter(o.Filter, r.Body)
+	l.filter.ShowNotifications()
+	if p := l.filter.Problem(); p.Text != "" {
+		return nil, fmt.Errorf("filter: %s: %s", p.Term, p.Text)
+	}
 	for n := 0; ; n++ {
 		if n%progressLines == 0 {
 			if ctx.Err() != nil {

@@ -92,10 +92,11 @@ func TestAResourceHasItsLastRecordedContent(t *testing.T) {
 func TestOnlyTheNewestRequestsAreKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "many.jsonl")
+	noon := time.Date(2026, 3, 1, 2, 0, 0, 0, time.Local)
 	var text strings.Builder
 	text.WriteString(`{"type":"recording","version":1,"bodies":true,"settings":{"servers":{"s":{}}}}` + "\n")
 	for i := range 1000 {
-		fmt.Fprintf(&text, `{"type":"request","time":"2026-03-01T02:00:%02dZ","n":%d,"server":"s","method":"tools/call","name":"s_t","outcome":"success","params":{}}`+"\n", i%60, i+1)
+		fmt.Fprintf(&text, `{"type":"request","time":"%s","n":%d,"server":"s","method":"tools/call","name":"s_t","outcome":"success","params":{}}`+"\n", noon.Add(time.Duration(i%60)*time.Second).Format(time.RFC3339), i+1)
 	}
 	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 	var total int64
@@ -107,12 +108,15 @@ func TestOnlyTheNewestRequestsAreKept(t *testing.T) {
 	require.Equal(t, "the newest 100 of 1000 requests", a.Summary())
 	require.Equal(t, uint64(901), a.Registry.Traffic().Window(0, 1)[0].Number)
 
-	kept := load(t, path, archive.Options{Keep: func(rec *registry.TrafficRecord) bool { return rec.Number == 7 }})
-	require.Equal(t, 1, kept.Kept)
+	require.Equal(t, 17, load(t, path, archive.Options{Filter: "server:s at:02:00:07..02:00:07"}).Kept)
+	require.Zero(t, load(t, path, archive.Options{Filter: "since:1h"}).Kept)
+	require.Zero(t, load(t, path, archive.Options{NoTraffic: true}).Kept)
+	_, err := archive.Load(t.Context(), path, archive.Options{Filter: "ms:>long"})
+	require.ErrorContains(t, err, "filter: ms:>long")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := archive.Load(ctx, path, archive.Options{})
+	_, err = archive.Load(ctx, path, archive.Options{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -35,7 +35,9 @@ type loader struct {
 	servers []string
 	states  map[string]registry.ServerState
 	running map[uint64]registry.InFlight
-	file    string // of the current line
+	filter  *recording.Filter
+	now     time.Time // of the filter
+	file    string    // of the current line
 	line    int
 }
 
@@ -44,7 +46,7 @@ func newLoader(path string, header *recording.Line, o Options) *loader {
 		o.Requests = DefaultRequests
 	}
 	a := &Archive{Name: filepath.Base(path), Bodies: header.Bodies, details: make(map[string]recording.Line), large: make(map[uint64]largeBodies)}
-	l := &loader{o: o, archive: a, states: make(map[string]registry.ServerState), running: make(map[uint64]registry.InFlight)}
+	l := &loader{o: o, archive: a, states: make(map[string]registry.ServerState), running: make(map[uint64]registry.InFlight), now: time.Now()}
 	cfg, err := parseSettings(header.Settings)
 	if err != nil {
 		cfg = &config.Config{}
@@ -255,24 +257,25 @@ func ownName(kind registry.Kind, item []byte) string {
 
 func (l *loader) traffic(line *recording.Line, folder string) {
 	rec := line.Record()
+	selected := !l.o.NoTraffic && l.filter.Matches(line, l.now)
 	if line.Type == recording.TypeRunning {
+		if !selected {
+			return
+		}
 		rec.Status = registry.StatusInFlight
 		l.running[rec.Number] = registry.InFlight{TrafficRecord: rec, ID: fmt.Sprintf("n%d", rec.Number)}
 		return
 	}
 	delete(l.running, rec.Number)
+	if !selected {
+		return
+	}
 	if line.Type == recording.TypeRequest {
 		l.archive.Requests++
-	}
-	if rec.Time.Before(l.o.Since) {
-		return
 	}
 	large := largeBodies{folder: folder, params: line.Params, answer: line.Answer}
 	hasLarge := l.placeholder(line.Params, &rec.Request, &rec.RequestSize, folder)
 	hasLarge = l.placeholder(line.Answer, &rec.Response, &rec.ResponseSize, folder) || hasLarge
-	if l.o.Keep != nil && !l.o.Keep(&rec) {
-		return
-	}
 	seq := l.reg.Traffic().Append(rec)
 	if hasLarge {
 		l.archive.large[seq] = large
@@ -415,6 +418,6 @@ func (l *loader) finish(r *recording.Reader) {
 		}
 	}
 	if a.Kept < a.Requests {
-		a.log(a.End, slog.LevelInfo, "", fmt.Sprintf("%d of %d requests are shown; --requests and --since select others", a.Kept, a.Requests))
+		a.log(a.End, slog.LevelInfo, "", fmt.Sprintf("%d of %d requests are shown; --requests and --filter select others", a.Kept, a.Requests))
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/daemon"
 	"goblin/registry"
+	"goblin/registry/recording"
 	"goblin/registry/termtext"
 )
 
@@ -30,8 +32,8 @@ func (a *App) changes() *cobra.Command {
 for callers: an argument is now required, a description changed, a tool is now
 destructive. Changes while Goblin did not run are found by the cached lists.
 
-The running daemon has the changes since its start. --from reads those of a
-recording: a file, or a folder with files.`,
+The running daemon has the changes since its start; without one, the recordings
+of the config are read. --from reads those of another file or folder.`,
 		Example: `  goblin changes
   goblin changes github --since 24h
   goblin changes --from night.jsonl.gz
@@ -81,6 +83,10 @@ func (a *App) findChanges(ctx context.Context, from string, q daemon.ChangeQuery
 	r, err := a.findDaemon(ctx)
 	switch {
 	case errors.Is(err, daemon.ErrNotRunning) && r != nil:
+		if folder := a.recordings(); folder != "" {
+			a.Warn("no daemon is running; reading %s", folder)
+			return recordedChanges(ctx, folder, q)
+		}
 		return daemon.ChangeAnswer{}, cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or read a recording with --from", r.name, r.start)
 	case err != nil:
 		return daemon.ChangeAnswer{}, r.explain(err)
@@ -94,8 +100,21 @@ func (a *App) findChanges(ctx context.Context, from string, q daemon.ChangeQuery
 	return answer, r.explain(err)
 }
 
+// recordings returns the folder with recordings of the config, or "".
+func (a *App) recordings() string {
+	cfg, err := a.Load()
+	if err != nil {
+		return ""
+	}
+	folder := cmp.Or(cfg.Record.Dir, a.RecordingsDir(cfg))
+	if _, err := recording.Files(folder); folder == "" || err != nil {
+		return ""
+	}
+	return folder
+}
+
 func recordedChanges(ctx context.Context, path string, q daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
-	recorded, err := archive.Load(ctx, path, archive.Options{Requests: 1, Since: time.Now()}) // without requests
+	recorded, err := archive.Load(ctx, path, archive.Options{Requests: 1, NoTraffic: true})
 	if err != nil {
 		return daemon.ChangeAnswer{}, err
 	}
