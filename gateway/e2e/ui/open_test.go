@@ -66,3 +66,46 @@ func TestAFileThatIsNoRecordingIsRefused(t *testing.T) {
 	require.Equal(t, 1, out.Code)
 	require.Contains(t, out.Stderr, "must be a terminal")
 }
+
+func TestARecordingOfAKilledDaemonIsOpened(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Shop())
+	folder := filepath.Join(w.Dir, "recordings")
+	s := w.Serve("--record", folder)
+	w.Succeeds("call", "shop_stat", "--args", `{"sku":"a1"}`)
+	require.Contains(t, w.Succeeds("read", e2e.AppLog), "line one")
+	b.Add("tools", e2e.Tool("refund"))
+	b.ListChanged("tools")
+	recorded := func(words ...string) func() bool {
+		return func() bool {
+			files, _ := filepath.Glob(filepath.Join(folder, "*.jsonl"))
+			for _, file := range files {
+				text, _ := os.ReadFile(file)
+				for _, word := range words {
+					if !strings.Contains(string(text), word) {
+						return false
+					}
+				}
+			}
+			return len(files) > 0
+		}
+	}
+	e2e.Eventually(t, "the recording", recorded("shop_stat", "line one", "refund"))
+	s.Signal(syscall.SIGKILL)
+	s.Ends(e2e.Patience)
+	b.WaitGone()
+
+	p := w.Pane(140, 40)
+	p.Goblin("open " + folder)
+	p.Shows("recording recordings", "shop_stat", "tools/call")
+	p.Types("2")
+	p.Shows("shop_refund", "shop_stat")
+	p.Types("4")
+	p.Types("/log")
+	p.Keys("Enter", "Enter")
+	p.Shows("line one")
+	p.Types("q")
+	p.Restored(0)
+	require.Contains(t, w.Succeeds("changes", "--from", folder), "added tool")
+}
