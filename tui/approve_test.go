@@ -44,3 +44,16 @@ func TestChangedToolsAreMarkedShownAndApproved(t *testing.T) {
 	r.keys("1 / github enter A y")
 	require.Equal(t, "approve github exfiltrate", r.backend.acts[1])
 }
+
+func TestTheDetailOfAToolShowsItsChanges(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 40, plainEnv)
+	tool := func(required string) string {
+		return `{"name":"forecast","description":"Tomorrow's weather","inputSchema":{"type":"object","properties":{"city":{"type":"string"},"unit":{"type":"string"}},"required":[` + required + `]}}`
+	}
+	r.setList("weather", registry.Tool, tool(`"city"`))
+	r.setList("weather", registry.Tool, tool(`"city","unit"`))
+	r.refresh(registry.Tools)
+	r.keys("2 / forecast enter enter")
+	require.Regexp(t, `Changes by the server[\s\S]*2026-11-20 12:01 +argument "unit" is now required[\s\S]*argument "unit" added`, r.screen())
+}

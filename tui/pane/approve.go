@@ -2,6 +2,7 @@ package pane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -88,4 +89,26 @@ func (a *Layout) approve(server string, tools []registry.UnapprovedTool) tea.Cmd
 				func() tea.Cmd { return a.Say("Approved: %s", strings.Join(qualified, ", ")) })
 		},
 	})
+}
+
+// maxShownChanges is the number of past changes in the detail of an entry.
+const maxShownChanges = 5
+
+// changeBlocks returns the last changes of an entry by its server, the newest first.
+func changeBlocks(reg *registry.Registry, e *registry.Entry) []viewer.Section {
+	var fields []viewer.Field
+	for _, c := range slices.Backward(reg.ListChanges().Window(0, -1)) {
+		if c.Op != registry.OpChanged || c.Server != e.Server || c.Kind != e.Kind || c.Name != e.Name {
+			continue
+		}
+		what := uicontext.SanitizeLine(strings.Join(c.What, "; "))
+		fields = append(fields, viewer.Field{Label: c.Time.Format("2006-01-02 15:04"), Value: what})
+		if len(fields) == maxShownChanges {
+			break
+		}
+	}
+	if fields == nil {
+		return nil
+	}
+	return []viewer.Section{{Title: "Changes by the server", Kind: viewer.Fields, Fields: fields}}
 }

@@ -135,6 +135,7 @@ func (p *callablePane) Subject() Subject {
 			if len(arguments) > 0 {
 				blocks = append(blocks, viewer.Section{Title: "Arguments", Kind: viewer.Fields, Fields: arguments})
 			}
+			blocks = append(blocks, changeBlocks(p.app.Reg, e)...)
 			blocks = append(blocks, left...)
 			if inv != nil {
 				blocks = append(blocks, argumentBlocks(inv)...)
