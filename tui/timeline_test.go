@@ -168,7 +168,7 @@ func TestARangeOfTheTimelineFiltersAllTabs(t *testing.T) {
 	r.refresh(registry.Logs)
 	r.keys("g").runCommand("range")
 	require.Contains(t, r.screen(), "Range starts here")
-	r.keys("esc t esc") // a mark can be removed
+	r.keys("esc t esc")                                    // a mark can be removed
 	r.keys("/").typeText("run_script").keys("enter t esc") // the mark
 	require.NotContains(t, r.screen(), "counter")
 	r.keys("esc") // the filter

@@ -35,7 +35,7 @@ type Chart struct {
 
 // NewChart returns an empty chart that follows new calls.
 func NewChart() *Chart {
-	return &Chart{layout: &Layout{}, live: true, auto: true}
+	return &Chart{layout: &Layout{newest: -1}, live: true, auto: true}
 }
 
 // growInterval is the shortest time after which running calls grow.
@@ -49,7 +49,7 @@ func (c *Chart) Show(l *Layout) {
 	c.layout = l
 	c.window.Resize(len(l.Rows), c.window.PageSize())
 	if c.live {
-		c.moveTo(l.newest())
+		c.moveTo(l.newest)
 		return
 	}
 	at := l.indexOf(key)
@@ -196,12 +196,12 @@ func (c *Chart) Follow(on bool) {
 		return
 	}
 	c.live, c.fitted, c.auto = true, false, !c.custom
-	c.moveTo(c.layout.newest())
+	c.moveTo(c.layout.newest)
 }
 
 // CursorMoved follows new calls if the cursor is on the newest one.
 func (c *Chart) CursorMoved() {
-	c.Follow(c.window.Cursor() == c.layout.newest())
+	c.Follow(c.window.Cursor() == c.layout.newest)
 	c.reveal()
 }
 

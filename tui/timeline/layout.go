@@ -81,6 +81,7 @@ type interval struct{ start, end time.Time }
 type Layout struct {
 	Rows    []Row
 	byStart []*Call // requests only
+	newest  int     // row of the last started call that is no request of a server, or -1
 	First   time.Time
 	End     time.Time // of the last finished call
 	Running int
@@ -154,7 +155,7 @@ type builder struct {
 // ignored. same reports whether two calls of the same target have equal arguments, so that
 // the second one repeats the first.
 func New(calls []Call, progress []*registry.TrafficRecord, by Grouping, same func(a, b *Call) bool) *Layout {
-	l := &Layout{}
+	l := &Layout{newest: -1}
 	order := make([]*Call, 0, len(calls))
 	for i := range calls {
 		if !calls[i].Record.Time.IsZero() {
@@ -326,6 +327,11 @@ func groupTitle(c *Call, by Grouping) string {
 
 func (l *Layout) appendNode(n *node, depth int) {
 	n.row.Depth = depth
+	if n.row.Role != FromServer || depth == 0 {
+		if l.newest < 0 || !n.row.Call.Record.Time.Before(l.Rows[l.newest].Call.Record.Time) {
+			l.newest = len(l.Rows)
+		}
+	}
 	l.Rows = append(l.Rows, n.row)
 	if len(n.progress) > 0 {
 		l.Rows = append(l.Rows, Row{Role: Progress, Call: n.row.Call, Depth: depth + 1, Progress: n.progress})
@@ -337,14 +343,6 @@ func (l *Layout) appendNode(n *node, depth int) {
 
 // selectable reports whether the cursor may be on a row.
 func (r *Row) selectable() bool { return r.Role != Heading && r.Role != Progress }
-
-// Newest returns the row of the call that started last, or -1.
-func (l *Layout) newest() int {
-	if len(l.byStart) == 0 {
-		return -1
-	}
-	return l.indexOf(l.byStart[len(l.byStart)-1].Key)
-}
 
 // indexOf returns the selectable row with a call, or -1.
 func (l *Layout) indexOf(key string) int {
