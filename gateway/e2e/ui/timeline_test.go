@@ -70,9 +70,9 @@ func TestTheTimelineShowsWhatCallsWaitFor(t *testing.T) {
 	p.Shows("paused")
 	shop.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	require.Nil(t, c.End(id).Error)
-	p.Shows("running")
+	showsMatch(p, `> shop slow path=a.txt .* running`)
 	p.Types(" ")
-	p.Hides("running")
+	showsMatch(p, `> shop slow path=a.txt .*█ [0-9.]+ m?s +│`)
 
 	// A range filters the other tabs.
 	p.Types("tt")
