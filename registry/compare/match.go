@@ -354,35 +354,46 @@ func similarity(a, b *value) float64 {
 	return different
 }
 
+// maxCompared is the number of members of an object whose similarity counts.
+const maxCompared = 30
+
 func objectSimilarity(a, b *value) float64 {
 	const base = 0.05
-	hashes := make(map[string]uint64, len(a.kids))
-	for i := range a.kids {
-		if !a.kids[i].ignored {
-			hashes[a.kids[i].name] = a.kids[i].hash
-		}
-	}
 	equal, shared := 0.0, 0
-	for i := range b.kids {
-		k := &b.kids[i]
-		h, ok := hashes[k.name]
-		if !ok || k.ignored {
+	left, right := a.kids[:min(len(a.kids), maxCompared)], b.kids[:min(len(b.kids), maxCompared)]
+	for i := range right {
+		k := &right[i]
+		other := memberNamed(left, k.name, i)
+		if other == nil || k.ignored {
 			continue
 		}
-		isScalar := k.kind != '{' && k.kind != '['
-		if h != k.hash && isScalar && slices.Contains(idNames, k.name) {
+		isID := k.kind != '{' && k.kind != '[' && slices.Contains(idNames, k.name)
+		if other.hash != k.hash && isID {
 			return 0
 		}
 		shared++
-		if h == k.hash {
+		if other.hash == k.hash {
 			equal++
-			if isScalar && slices.Contains(idNames, k.name) {
+			if isID {
 				equal += 2
 			}
 		}
 	}
-	if shared == 0 && len(a.kids) > 0 && len(b.kids) > 0 {
+	if shared == 0 && len(left) > 0 && len(right) > 0 {
 		return 0
 	}
-	return min(1, base+equal/float64(max(len(a.kids), len(b.kids), 1)+2))
+	return min(1, base+equal/float64(max(len(left), len(right), 1)+2))
+}
+
+// memberNamed returns a member, which is probably at index i, or nil.
+func memberNamed(members []value, name string, i int) *value {
+	if i < len(members) && members[i].name == name {
+		return &members[i]
+	}
+	for i := range members {
+		if members[i].name == name {
+			return &members[i]
+		}
+	}
+	return nil
 }
