@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && unix
 
 package commands
 
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,35 @@ func TestCommandDiff(t *testing.T) {
 	require.Equal(t, e2e.ExitUsage, out.Code)
 	require.Contains(t, out.Stderr, "cannot compare a list of tools with a list of prompts")
 	require.Equal(t, e2e.ExitNotFound, w.Run("diff", tools, filepath.Join(w.Dir, "missing.jsonl")).Code)
+}
+
+func TestCommandDiffOfRecordings(t *testing.T) {
+	t.Parallel()
+	record := func(calls ...string) string {
+		w := e2e.NewWorld(t)
+		w.Backend("shop", e2e.Shop())
+		folder := filepath.Join(w.Dir, "rec")
+		s := w.Serve("--record", folder)
+		c := s.Client(false)
+		for _, args := range calls {
+			c.Ok("tools/call", e2e.Obj{"name": "shop_stat", "arguments": json.RawMessage(args)})
+		}
+		s.Signal(syscall.SIGTERM)
+		require.Zero(t, s.Ends(e2e.Patience))
+		return folder
+	}
+	a, b := record(`{"a":1}`, `{"a":2}`), record(`{"a":2.0}`, `{"a":1}`, `{"a":3}`)
+	w := e2e.NewWorld(t)
+	out := w.Run("diff", a, b, "--exit-code")
+	require.Equal(t, 1, out.Code, out.Stderr)
+	require.Contains(t, out.Stdout, "+ tools/call shop_stat  B #")
+	require.Contains(t, out.Stdout, "calls: 1 same, 1 different, 0 only in A, 1 only in B\n", "the tool repeats 2.0 as text")
+	require.Zero(t, w.Run("diff", a, a, "--exit-code").Code)
+	report := json.RawMessage(w.Run("diff", a, b, "--json").Stdout)
+	number := func(side string) string { return string(e2e.At(report, "calls", 0, side, "n")) }
+	out = w.Run("diff", a+"#"+number("a"), b+"#"+number("b"))
+	require.Contains(t, out.Stdout, "same definition (hash ", out.Stderr)
+	require.Contains(t, out.Stdout, "~ $.result.content[0].text")
+	out = w.Run("diff", a, b, "--json", "--ignore", "$.result")
+	require.Equal(t, "2", string(e2e.At(json.RawMessage(out.Stdout), "same")), out.Stdout)
 }
