@@ -229,3 +229,12 @@ func TestDefinitionsOfToolsAreCompared(t *testing.T) {
 	r.keys("esc 5 v")
 	require.Contains(t, r.line("marked A"), "odd_counter")
 }
+
+func TestTheTimeLineMarksAndCompares(t *testing.T) {
+	t.Parallel()
+	r := newCompareUI(t, 120, 40, plainEnv).keys("k v ] ] ]")
+	require.Contains(t, r.line("[A]"), "n=3")
+	r.keys("G v")
+	require.Contains(t, r.screen(), "Compare tools/call odd_counter")
+	require.Contains(t, r.screen(), "arguments.n  3 → 2")
+}
