@@ -1,19 +1,23 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/atomicfile"
 	"goblin/gateway/cli"
+	"goblin/gateway/daemon"
 	"goblin/registry/export"
 	"goblin/registry/recording"
 	"goblin/registry/termtext"
@@ -31,10 +35,11 @@ type exportFlags struct {
 func (a *App) export() *cobra.Command {
 	var o exportFlags
 	cmd := a.withJSON("print a summary as a JSON object; needs -o", &cobra.Command{
-		Use:     "export FILE|DIR [FILTER]",
+		Use:     "export [FILE|DIR] [FILTER]...",
 		GroupID: cli.GroupDiagnose,
 		Short:   "Export recorded traffic to other formats",
-		Long: `Write a recording, or the files of a folder, in another format:
+		Long: `Write a recording, the files of a folder, or the running daemon's traffic in
+another format:
 
   har     HTTP Archive 1.2, for the network tools of browsers
   otlp    OpenTelemetry traces, OTLP/JSON
@@ -43,17 +48,13 @@ func (a *App) export() *cobra.Command {
   curl    a shell script that sends the client requests again
   bundle  a ZIP file for bug reports: traffic, config without secrets, doctor
 
-FILE#17 exports request 17 and what it caused. Without --format, the name of the
-output decides. Secrets are masked, but arguments and results are included.`,
+FILE#17 exports request 17 and what it caused. FILTER is as for goblin traffic.
+Without --format, the name of the output decides. Secrets are masked, but
+arguments and results are included.`,
 		Example: `  goblin export traffic.jsonl -o traffic.html
   goblin export 'traffic.jsonl#17' --format curl
+  goblin export recordings server:github err:yes --format har > failed.har
   goblin export traffic.jsonl -o report.zip --no-bodies`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usage(cmd, "%s needs a recording", cli.CommandPath(cmd))
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runExport(cmd, &o, args) },
 	})
 	f := cmd.Flags()
@@ -85,11 +86,28 @@ func (a *App) runExport(cmd *cobra.Command, o *exportFlags, args []string) error
 	if a.asJSON && (o.out == "" || o.out == "-") {
 		return cli.Usage(cmd, "--json needs -o: stdout has the exported text")
 	}
-	from, err := recording.ParseArgument(args[0])
-	if err != nil {
-		return cli.Usage(cmd, "%s", err)
+	j := exportJob{App: a, flags: o, now: time.Now()}
+	if len(args) > 0 && isRecording(args[0]) {
+		var err error
+		if j.from, err = recording.ParseArgument(args[0]); err != nil {
+			return cli.Usage(cmd, "%s", err)
+		}
+		args = args[1:]
+	} else if err := j.readDaemon(cmd.Context()); err != nil {
+		if len(args) > 0 {
+			a.Warn("%q is no file, so it is a filter for the daemon's traffic", args[0])
+		}
+		return err
 	}
-	j := exportJob{App: a, flags: o, from: from}
+	if filter := strings.Join(args, " "); filter != "" {
+		j.filter = recording.NewFilter(filter, func(b *recording.Body) ([]byte, error) {
+			return j.source.Body(b)
+		})
+		j.filter.ShowNotifications()
+		if p := j.filter.Problem(); p.Text != "" {
+			return cli.Usage(cmd, "filter, column %d: %s", p.Column, p.Text)
+		}
+	}
 	return j.run(cmd.Context())
 }
 
@@ -124,13 +142,74 @@ func formatSuffix(format string) string {
 type exportJob struct {
 	*App
 	flags  *exportFlags
-	from   recording.Argument
-	reader *recording.Reader // the last one
+	from   recording.Argument // the zero value is the daemon
+	live   []recording.Line   // of the daemon
+	filter *recording.Filter  // or nil
+	now    time.Time
+	url    string        // of the daemon, or ""
+	source export.Source // the last one
 }
 
-func (j *exportJob) open() (_ export.Source, err error) {
-	j.reader, err = recording.Open(j.from.Path)
-	return j.reader, err
+// isRecording reports whether an argument names a recording instead of a filter.
+func isRecording(arg string) bool {
+	path, _, _ := strings.Cut(arg, "#")
+	if strings.ContainsAny(arg, `/\`) && !strings.Contains(arg, ":") {
+		return true
+	}
+	for _, path := range []string{arg, path} {
+		if _, err := os.Lstat(path); err == nil || strings.HasSuffix(path, recording.Suffix) || strings.HasSuffix(path, recording.CompressedSuffix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *exportJob) open() (export.Source, error) {
+	if j.from.Path == "" {
+		j.source = export.NewLines(slices.Clone(j.live))
+		return j.source, nil
+	}
+	r, err := recording.Open(j.from.Path)
+	if err != nil {
+		return nil, err
+	}
+	j.source = r
+	return r, nil
+}
+
+// readDaemon reads the traffic of the running daemon.
+func (j *exportJob) readDaemon(ctx context.Context) error {
+	r, err := j.findDaemon(ctx)
+	if err != nil {
+		return r.explain(err)
+	}
+	if j.flags.url == "" && r.status.Address != "" {
+		j.url = r.status.Address
+	}
+	answer, err := r.Traffic(ctx, daemon.TrafficQuery{Bodies: true})
+	if err != nil {
+		return r.explain(err)
+	}
+	j.live = []recording.Line{{Type: recording.TypeRecording, Version: recording.Version, Time: j.now, Started: r.status.Started, Goblin: r.status.Version, Config: filepath.Base(r.status.Config), Bodies: true}}
+	for i := range r.status.Servers {
+		s := &r.status.Servers[i]
+		j.live = append(j.live, recording.Line{Type: recording.TypeServer, Time: r.status.Started, Server: s.Name, Transport: s.Transport, Protocol: s.Protocol})
+	}
+	for i := range r.status.Sessions {
+		if s := &r.status.Sessions[i]; !s.IsScreen() {
+			j.live = append(j.live, recording.Line{Type: recording.TypeClient, Time: s.Since, Session: s.ID, Client: s.Client, ClientVersion: s.Version, Transport: s.Transport, Protocol: s.Protocol})
+		}
+	}
+	for _, l := range slices.Concat(answer.Lines, answer.Running) {
+		if l.Params == nil && l.CutParams != nil {
+			l.Params = &recording.Body{JSON: l.CutParams}
+		}
+		if l.Line.Answer == nil && l.CutAnswer != nil {
+			l.Line.Answer = &recording.Body{JSON: l.CutAnswer}
+		}
+		j.live = append(j.live, l.Line)
+	}
+	return nil
 }
 
 func (j *exportJob) run(ctx context.Context) error {
@@ -182,7 +261,7 @@ func (j *exportJob) output(write func(io.Writer) error) error {
 }
 
 func (j *exportJob) options() export.Options {
-	o := export.Options{NoBodies: j.flags.noBodies, URL: j.flags.url, Version: j.Version.Version, Keep: j.keep}
+	o := export.Options{NoBodies: j.flags.noBodies, URL: cmp.Or(j.flags.url, j.url), Version: j.Version.Version, Keep: j.keep}
 	if j.ErrTTY {
 		o.Progress = func(lines int) { fmt.Fprintf(j.Err, "\rexporting, %s lines", termtext.FormatCount(lines)) }
 	}
@@ -195,9 +274,12 @@ func (j *exportJob) endProgress() {
 	}
 }
 
-// keep selects one request with the requests and notifications that it caused.
+// keep selects by the filter, and one request with what it caused.
 func (j *exportJob) keep(l *recording.Line) bool {
-	return j.from.Number == 0 || l.Number == j.from.Number || l.Parent == j.from.Number
+	if j.from.Number != 0 && l.Number != j.from.Number && l.Parent != j.from.Number {
+		return false
+	}
+	return j.filter == nil || j.filter.Matches(l, j.now)
 }
 
 func (j *exportJob) report(sum *export.Summary) {
@@ -220,6 +302,9 @@ func (j *exportJob) report(sum *export.Summary) {
 	if sum.LostLines > 0 {
 		j.Warn("the recorder dropped %s", termtext.Count(sum.LostLines, "line"))
 	}
+	if j.filter != nil && j.filter.Skipped() > 0 {
+		j.Warn("the filter did not search %d bodies: over 16 MiB, missing or damaged", j.filter.Skipped())
+	}
 	if sum.Note != "" {
 		j.Warn("%s", sum.Note)
 	}
@@ -229,10 +314,11 @@ func (j *exportJob) report(sum *export.Summary) {
 // reportProblems reports lines that could not be read.
 func (j *exportJob) reportProblems() {
 	const shown = 3
-	if j.reader == nil {
+	r, ok := j.source.(*recording.Reader)
+	if !ok {
 		return
 	}
-	first, more := j.reader.Problems()
+	first, more := r.Problems()
 	for i, p := range first {
 		if i == shown {
 			more += len(first) - shown

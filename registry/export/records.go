@@ -22,6 +22,9 @@ func NewRecords(before []recording.Line, n int, get func(i int) (registry.Traffi
 	return &records{before: before, n: n, get: get}
 }
 
+// NewLines returns a source of lines.
+func NewLines(all []recording.Line) Source { return &records{before: all} }
+
 func (r *records) Next() (*recording.Line, error) {
 	if len(r.before) > 0 {
 		l := r.before[0]

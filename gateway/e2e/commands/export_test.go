@@ -71,6 +71,7 @@ func TestExportExplainsWhatIsWrong(t *testing.T) {
 		code int
 		want string
 	}{
+		{[]string{"missing", "--format", "har"}, e2e.ExitConnect, `"missing" is no file`},
 		{[]string{path}, 2, "needs --format: har, otlp, html, jsonl, curl, bundle"},
 		{[]string{path, "--format", "hra"}, 2, `unknown format "hra"; did you mean`},
 		{[]string{path + "#99", "--format", "har"}, e2e.ExitNotFound, "no request 99"},
@@ -158,4 +159,22 @@ func TestTheCurlScriptAndTheCommandReachTheServer(t *testing.T) {
 			require.Contains(t, string(out), "b:stat")
 		}
 	}
+}
+
+func TestExportReadsTheDaemonWithAFilter(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Shop())
+	c := w.Bridged()
+	c.CallText("b_stat", e2e.Obj{"mark": "first"})
+	c.CallText("b_stat", e2e.Obj{"mark": "second"})
+	text := w.Succeeds("export", "method:tools/call", "arg.mark:second", "--format", "har")
+	require.Contains(t, text, "second")
+	require.NotContains(t, text, "first")
+	require.NotContains(t, text, `"method":"initialize"`)
+	out := w.Run("export", "mss:>5", "--format", "har")
+	require.Equal(t, 2, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "filter, column 1")
+	path := recorded(t, w)
+	require.NotContains(t, w.Succeeds("export", path, "name:b_stat", "--format", "jsonl"), "tools/list")
 }
