@@ -109,7 +109,7 @@ func (a *app) logCommands() []command {
 	return []command{
 		{names: []string{"events"}, long: "Go to the events of servers and catalog", run: open(pane.TabEvents)},
 		{names: []string{"traffic"}, long: "Go to the traffic: all requests", run: open(pane.TabTraffic)},
-		{names: []string{"export"}, arg: "FORMAT [FILE]", long: "Save the requests that Traffic shows", why: a.Logs().ExportReason, run: a.Logs().Export, args: pane.ExportFormats},
+		{names: []string{"export"}, arg: "FORMAT [FILE]", long: "Save the requests that Traffic shows", why: a.Logs().ExportReason, run: a.Logs().Export, args: dialog.ExportFormats},
 		{names: []string{"timeline"}, long: "Go to the time line: requests as bars", run: open(pane.TabTimeline)},
 		{
 			names: []string{"stderr"}, arg: "SERVER", argOptional: true, long: "Go to the output of servers", args: a.serverNames,

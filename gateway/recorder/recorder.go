@@ -25,6 +25,10 @@ import (
 	"goblin/registry/recording"
 )
 
+// processStart is the same in all headers of this process, whose requests share their
+// Numbers.
+var processStart = time.Now()
+
 const (
 	// flushInterval is the longest time that a record waits to be written.
 	flushInterval = 500 * time.Millisecond
@@ -332,7 +336,7 @@ func (r *Recorder) newFile(now time.Time) error {
 	r.keep.current.Store(&name)
 	head, err := appendLine(nil, &recording.Line{
 		Type: recording.TypeRecording, Time: now, Version: recording.Version, Goblin: r.o.Version, Config: r.o.Config,
-		Bodies: r.o.Bodies, Settings: r.current,
+		Bodies: r.o.Bodies, Settings: r.current, Started: processStart,
 	})
 	if err == nil {
 		head, err = r.catalog.appendAll(head)

@@ -108,7 +108,7 @@ type page struct {
 
 // writeHTML writes a page without references to other files. Its policy allows only its
 // own script and style, by their hashes, and no connections. json.Marshal escapes <, >
-// and & in the data, so that no text of it ends the script element.
+// and & in the data, so that no text closes the script element.
 func writeHTML(k *walker, w io.Writer) error {
 	p := &page{list: listWriter{w: w}, events: []pageEvent{}, servers: map[string]*pageServer{}}
 	k.onOther = p.note

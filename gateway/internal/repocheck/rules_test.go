@@ -106,7 +106,7 @@ var rules = []row{
 	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/compare tui/dialog tui/images tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
 	{"tui/uicontext", "registry registry/export registry/keymap registry/report registry/termtext tui/keys tui/theme", "knows no pane and calls the UI through an interface"},
 	{"tui/dialog", "registry registry/export registry/keymap registry/names registry/query registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "dialogs know no pane"},
-	{"tui/pane", "registry registry/definition registry/export registry/keymap registry/query registry/rawjson registry/recording registry/report registry/termtext tui/compare tui/dialog tui/form tui/keys tui/list tui/theme tui/timeline tui/uicontext tui/viewer", "panes do not know the UI's root"},
+	{"tui/pane", "registry registry/definition registry/keymap registry/query registry/rawjson registry/recording registry/report registry/termtext tui/compare tui/dialog tui/form tui/keys tui/list tui/theme tui/timeline tui/uicontext tui/viewer", "panes do not know the UI's root"},
 	{"tui/compare", "registry registry/compare tui/dialog tui/keys tui/theme tui/uicontext", "compares for any pane; knows none"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text of any source"},
