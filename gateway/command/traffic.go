@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,8 +108,8 @@ func (a *App) showTraffic(ctx context.Context, f *trafficFlags) error {
 	r, err := a.findDaemon(ctx)
 	switch {
 	case errors.Is(err, daemon.ErrNotRunning) && r != nil:
-		dir, err := a.recordings()
-		if err != nil {
+		dir := a.recordings()
+		if dir == "" {
 			return cli.Fail(cli.CodeConnect, "no daemon is running for %s, and there are no recordings; start one with \"%s\", or read a recording with --from", r.name, r.start)
 		}
 		a.Warn("no daemon is running; showing the recordings in %s", dir)
@@ -121,29 +120,13 @@ func (a *App) showTraffic(ctx context.Context, f *trafficFlags) error {
 	return a.showLive(ctx, f, r)
 }
 
-// recordings returns the folder of the config's recordings. It fails if there are none.
-func (a *App) recordings() (string, error) {
-	cfg, err := a.Load()
-	if err != nil {
-		return "", err
-	}
-	dir := cmp.Or(cfg.Record.Dir, a.RecordingsDir(cfg))
-	files, err := recording.Files(dir)
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: no recordings", dir)
-	}
-	return dir, err
-}
-
 // deleteTraffic removes old recordings of a folder, by default the config's.
 func (a *App) deleteTraffic(f *trafficFlags, older time.Duration) error {
 	dir := f.from
 	if dir == "" {
-		found, err := a.recordings()
-		if err != nil {
-			return cli.Fail(cli.CodeFailure, "delete recordings: %w", err)
+		if dir = a.recordings(); dir == "" {
+			return cli.Fail(cli.CodeNotFound, "no recordings; \"record\" in the config enables them, --from names another folder")
 		}
-		dir = found
 	}
 	gone, err := recorder.Delete(dir, older)
 	if err != nil {
