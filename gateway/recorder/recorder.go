@@ -348,7 +348,8 @@ func (r *Recorder) newFile(now time.Time) error {
 		return errors.Join(err, r.file.file.Close())
 	}
 	r.file.head = r.file.size
-	r.keep.signal() // to compress the previous one
+	r.keep.grow(r.file.takeWritten()) // before the keeper counts the file
+	r.keep.signal()                   // to compress the previous one
 	return nil
 }
 

@@ -35,6 +35,7 @@ type bed struct {
 	registry *registry.Registry
 	mask     *config.Mask
 	recorder *recorder.Recorder
+	recorded recorder.Status // after close
 	failed   chan error
 
 	mu       sync.Mutex
@@ -96,6 +97,7 @@ func (b *bed) setSink(s telemetry.Sink) {
 func (b *bed) close() {
 	if b.recorder != nil {
 		require.NoError(b.t, b.recorder.Close())
+		b.recorded = b.recorder.Status()
 		b.recorder = nil
 	}
 }
@@ -206,6 +208,7 @@ func TestLargeBodiesAreInFilesOfTheirOwn(t *testing.T) {
 	require.Len(t, requests, 4)
 	require.Equal(t, large, body(requests[2].Answer))
 	require.Equal(t, requests[0].Answer.File, requests[2].Answer.File)
+	require.InDelta(t, size(t, b.folder), b.recorded.Bytes, 100, "status has the size")
 	require.Equal(t, 1, count(t, filepath.Join(b.folder, recording.BodyFolder)), "equal bodies share a file")
 	require.Nil(t, requests[3].Answer, "a body over the limit is omitted")
 	require.Greater(t, requests[3].ResponseSize, 40<<20)

@@ -116,7 +116,10 @@ func (i *Stack) applyRecord(cfg *config.Config) (changed bool) {
 
 // Recording describes the recording, or returns nil.
 func (i *Stack) Recording() *report.Recording {
-	r := i.recordings.current.Load()
+	return i.describeRecording(i.recordings.current.Load())
+}
+
+func (i *Stack) describeRecording(r *recorder.Recorder) *report.Recording {
 	if r == nil {
 		return nil
 	}
@@ -133,9 +136,10 @@ func (i *Stack) Recording() *report.Recording {
 func (i *Stack) ToggleRecording() (running, stopped *report.Recording, err error) {
 	i.recordings.mu.Lock()
 	defer i.recordings.mu.Unlock()
-	before := i.Recording()
-	if err := i.stopRecordingLocked(); err != nil || before != nil && before.Error == "" {
-		return nil, before, err
+	before := i.recordings.current.Load()
+	err = i.stopRecordingLocked()
+	if stopped = i.describeRecording(before); err != nil || stopped != nil && stopped.Error == "" {
+		return nil, stopped, err
 	}
 	cfg := i.gateway.Views.Config()
 	folder := cmp.Or(i.o.Record, cfg.Record.Dir, i.o.Recordings)
