@@ -96,7 +96,7 @@ func TestDiffOfRecordingsPairsCalls(t *testing.T) {
 A  2 calls in 3.5 ms, 50 B of answers
 B  1 call in 3.0 ms, 0 B of answers
 definitions: 1 changed, 1 removed, 0 equal
-calls: 0 same, 1 different, 1 only in A, 0 only in B
+calls: 0 same, 1 different, 1 only in A, 0 only in B; 1 path ignored
 `, got.out)
 	require.Zero(t, diff("a.jsonl", "a.jsonl", "--exit-code").code)
 	report := decodeJSON(t, diff("a.jsonl", "b.jsonl", "--json").out).(map[string]any)

@@ -34,7 +34,7 @@ func (r *Report) Text(o TextOptions) string {
 	}
 	switch {
 	case r.Recordings != nil:
-		w.recordings(r.Recordings)
+		w.recordings(r.Recordings, len(r.Ignored))
 	case r.Result != nil:
 		if r.Kind == KindCall {
 			w.line("", "A  "+describeCall(r.A.Call.Info))
@@ -264,7 +264,7 @@ func entriesSummary(kind string, changes []EntryChange, same, ignored int) strin
 	return text
 }
 
-func (w *textWriter) recordings(r *Recordings) {
+func (w *textWriter) recordings(r *Recordings, ignored int) {
 	if len(r.Definitions) > 0 {
 		w.entries(r.Definitions)
 		w.blankBefore()
@@ -297,7 +297,11 @@ func (w *textWriter) recordings(r *Recordings) {
 	if n := r.SameDefinitions + len(r.Definitions); n > 0 {
 		w.line("", entriesSummary("definitions", r.Definitions, r.SameDefinitions, 0))
 	}
-	w.line("", fmt.Sprintf("calls: %d same, %d different, %d only in A, %d only in B", r.Same, r.Different, r.OnlyA, r.OnlyB))
+	text := fmt.Sprintf("calls: %d same, %d different, %d only in A, %d only in B", r.Same, r.Different, r.OnlyA, r.OnlyB)
+	if ignored > 0 {
+		text += "; " + plural(ignored, "path") + " ignored"
+	}
+	w.line("", text)
 }
 
 func (w *textWriter) pair(p *CallPair) {
