@@ -1,7 +1,6 @@
 package pane
 
 import (
-	"cmp"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/query"
-	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -178,12 +176,23 @@ func (r timelineRows) OrderNames() []string { return timeline.Groupings() }
 
 func (r timelineRows) OrderText(*theme.Theme) string { return "by " + r.t.by.String() }
 
-// maxArguments is the text of arguments beside a name, in bytes. maxFailure is the text of
-// an error beside a bar.
-const (
-	maxArguments = 60
-	maxFailure   = 200
-)
+func (t *timelineTab) describe(c *timeline.Call) {
+	r := c.Source.(*trafficRow)
+	if !r.isDescribed {
+		r.isDescribed = true
+		rec := t.full(&r.TrafficRecord)
+		r.arguments, r.failure = timeline.ArgumentsText(&rec), timeline.FailureText(&rec)
+	}
+	c.Arguments, c.Failure = r.arguments, r.failure
+}
+
+// full returns a record with its bodies, unless they were evicted.
+func (t *timelineTab) full(r *registry.TrafficRecord) registry.TrafficRecord {
+	if rec, ok := t.logs.app.Reg.Traffic().Record(r.Seq); ok {
+		return rec
+	}
+	return *r
+}
 
 func (t *timelineTab) sameArguments(a, b *timeline.Call) bool {
 	return t.hash(a.Source.(*trafficRow)) == t.hash(b.Source.(*trafficRow))
@@ -192,10 +201,7 @@ func (t *timelineTab) sameArguments(a, b *timeline.Call) bool {
 // hash returns a hash of the arguments. Evicted arguments equal no others.
 func (t *timelineTab) hash(r *trafficRow) uint64 {
 	if r.argumentHash == 0 {
-		rec := r.TrafficRecord
-		if full, ok := t.logs.app.Reg.Traffic().Record(r.Seq); ok {
-			rec = full
-		}
+		rec := t.full(&r.TrafficRecord)
 		args, ok := callArguments(&rec)
 		if !ok {
 			args = []byte(r.key)
@@ -207,70 +213,8 @@ func (t *timelineTab) hash(r *trafficRow) uint64 {
 
 var argumentSeed = maphash.MakeSeed()
 
-func (t *timelineTab) describe(c *timeline.Call) {
-	r := c.Source.(*trafficRow)
-	if !r.isDescribed {
-		r.isDescribed = true
-		rec := r.TrafficRecord
-		if full, ok := t.logs.app.Reg.Traffic().Record(r.Seq); ok {
-			rec = full
-		}
-		r.arguments, r.failure = argumentsText(&rec), errorText(&rec)
-	}
-	c.Arguments, c.Failure = r.arguments, r.failure
-	if t.logs.app.IsMarked(&r.TrafficRecord) {
-		c.Arguments = strings.TrimSpace("[A] " + c.Arguments)
-	}
-}
-
-// argumentsText returns arguments as name=value.
-func argumentsText(r *registry.TrafficRecord) string {
-	args, ok := callArguments(r)
-	if !ok {
-		return ""
-	}
-	var b strings.Builder
-	for name, value := range rawjson.Members(args) {
-		if b.Len() > maxArguments {
-			break
-		}
-		text, isText := rawjson.String(value)
-		if !isText {
-			text = string(value[:min(len(value), maxArguments)])
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(string(name.Name()) + "=" + termtext.Truncate(text, maxArguments))
-	}
-	return uicontext.SanitizeLine(uicontext.CutText(b.String(), maxArguments))
-}
-
-// errorText returns the message of a failed request.
-func errorText(r *registry.TrafficRecord) string {
-	if !IsFailure(r) {
-		return ""
-	}
-	text := ""
-	if hasErrorObject(r) {
-		text = rawjson.GetString(r.Response, "message")
-	} else if r.Method == "tools/call" {
-		text = viewer.JoinText(r.Response)
-	}
-	return uicontext.SanitizeLine(uicontext.CutText(strings.TrimSpace(cmp.Or(text, failureText(r))), maxFailure))
-}
-
 func (t *timelineTab) progressText(r *registry.TrafficRecord) string {
-	rec := *r
-	if full, ok := t.logs.app.Reg.Traffic().Record(r.Seq); ok {
-		rec = full
-	}
-	text := string(rawjson.Get(rec.Request, "progress"))
-	if total := rawjson.Get(rec.Request, "total"); total != nil {
-		text += "/" + string(total)
-	}
-	text = uicontext.CutText(text, 20) + " " + rawjson.GetString(rec.Request, "message")
-	return uicontext.SanitizeLine(uicontext.CutText(strings.TrimSpace(text), maxArguments))
+	return timeline.ProgressText(t.full(r).Request)
 }
 
 // usualBlocks compares the duration of a slow request with earlier ones.

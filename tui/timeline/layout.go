@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goblin/registry"
+	"goblin/registry/recording"
 )
 
 // Grouping is the property that puts calls into one group.
@@ -95,14 +96,11 @@ const maxDuration = 10 * 365 * 24 * time.Hour
 // retryWithin is the maximum time from the end of a failed call to its retry.
 const retryWithin = 30 * time.Second
 
-func isNotification(r *registry.TrafficRecord) bool { return r.Status == registry.StatusNotification }
+func isNotification(r *registry.TrafficRecord) bool { return recording.IsNotification(r) }
 
 func isRunning(r *registry.TrafficRecord) bool { return r.Status == registry.StatusInFlight }
 
-func isFailed(r *registry.TrafficRecord) bool {
-	rootsProbe := r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
-	return !rootsProbe && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
-}
+func isFailed(r *registry.TrafficRecord) bool { return recording.IsFailure(r) }
 
 func isForUser(r *registry.TrafficRecord) bool {
 	return r.Direction == registry.ToClient && (r.Method == "elicitation/create" || r.Method == "sampling/createMessage")

@@ -110,7 +110,7 @@ var rules = []row{
 	{"tui/compare", "registry registry/compare tui/dialog tui/keys tui/theme tui/uicontext", "compares for any pane; knows none"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text of any source"},
-	{"tui/timeline", "registry registry/termtext tui/list tui/theme", "draws records of any source"},
+	{"tui/timeline", "registry registry/rawjson registry/recording registry/termtext tui/list tui/theme", "draws records of any source"},
 	{"tui/list", "registry/query registry/termtext tui/keys tui/theme", "draws any rows"},
 	{"tui/textfield", "registry/termtext tui/theme", "edits text for any dialog"},
 	{"tui/form", "registry/keymap registry/rawjson registry/termtext tui/keys tui/textfield tui/theme", "edits values of any schema"},
