@@ -184,6 +184,9 @@ func (t *timelineTab) describe(c *timeline.Call) {
 		r.arguments, r.failure = timeline.ArgumentsText(&rec), timeline.FailureText(&rec)
 	}
 	c.Arguments, c.Failure = r.arguments, r.failure
+	if t.logs.app.IsMarked(&r.TrafficRecord) {
+		c.Arguments = strings.TrimSpace("[A] " + c.Arguments)
+	}
 }
 
 // full returns a record with its bodies, unless they were evicted.
