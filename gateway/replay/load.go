@@ -114,7 +114,8 @@ type loader struct {
 	r        *recording.Reader
 	calls    []*call
 	children map[uint64][]step
-	running  map[uint64]*call // without an answer so far
+	running  map[uint64]*call    // without an answer so far
+	parked   map[string]openCall // calls that a stateless client continues, by requestState
 	between  []step
 	last     step // the last event between calls
 	count    int
@@ -130,7 +131,7 @@ func Load(path, server string, rules *Rules) (*Server, error) {
 	defer r.Close() //nolint:errcheck // it was only read
 	l := &loader{
 		Server: &Server{Name: server, rules: rules.of(server), targets: map[target]*targetCalls{}, secrets: secrets{}},
-		r:      r, children: map[uint64][]step{}, running: map[uint64]*call{},
+		r:      r, children: map[uint64][]step{}, running: map[uint64]*call{}, parked: map[string]openCall{},
 	}
 	for {
 		line, err := r.Next()
@@ -260,13 +261,19 @@ func (l *loader) addServerRequest(line *recording.Line) error {
 func (l *loader) addCall(line *recording.Line) error {
 	rec := line.Record()
 	name := cmp.Or(rec.Original, rec.Name)
-	params, err := l.serverParams(line, name)
+	state := l.requestState(line)
+	open, continued := l.parked[state]
+	if !continued {
+		open = openCall{start: line.Time, number: line.Number}
+	}
+	start := open.start
+	params, err := l.serverParams(line, name, continued)
 	if err != nil {
 		l.problem("request %d: %v", line.Number, err)
 		return nil
 	}
 	c := &call{
-		number: line.Number, time: line.Time, ended: line.Time.Add(rec.Duration), outcome: line.Outcome, isError: line.Code != 0, answered: line.Answered,
+		number: line.Number, time: start, ended: line.Time.Add(rec.Duration), outcome: line.Outcome, isError: line.Code != 0, answered: line.Answered,
 		target: targetOf(line.Method, params), lead: rec.StartWait + rec.QueueWait,
 	}
 	c.took = max(0, rec.Duration-rec.UserWait-c.lead)
@@ -285,11 +292,16 @@ func (l *loader) addCall(line *recording.Line) error {
 	if c.answer, err = l.store.add(l.r.File(), answer); err != nil {
 		return err
 	}
-	if !line.Answered && l.isParked(c) {
-		return nil // the client's answers follow in a request of its own
+	delete(l.parked, state)
+	if next := l.parkedState(c); next != "" && !line.Answered {
+		answer, _ := l.store.get(c.answer) // parkedState has read it
+		open.steps, open.number, open.asked, open.requests = l.asked(open, line), line.Number, c.ended, rawjson.Get(answer, "inputRequests")
+		l.parked[next] = open
+		return nil
 	}
+	c.steps = l.asked(open, line)
 	for _, s := range l.children[line.Number] {
-		if !s.time.Before(line.Time) && !s.time.After(c.ended) { // numbers start again with each process
+		if !s.time.Before(start) && !s.time.After(c.ended) { // numbers start again with each process
 			c.steps = append(c.steps, s)
 		}
 	}
@@ -298,15 +310,56 @@ func (l *loader) addCall(line *recording.Line) error {
 	return nil
 }
 
-// isParked reports whether the answer asks a stateless client for input on behalf of the
-// server.
-func (l *loader) isParked(c *call) bool {
-	answer, err := l.store.get(c.answer)
-	return err == nil && rawjson.GetString(answer, "resultType") == "input_required"
+// openCall is a call that waits for the answers of a stateless client. They follow in the
+// next request.
+type openCall struct {
+	start, asked time.Time
+	number       uint64
+	requests     []byte // inputRequests of the last answer
+	steps        []step // of earlier answers
 }
 
-// serverParams returns the params as sent to the server.
-func (l *loader) serverParams(line *recording.Line, name string) ([]byte, error) {
+// asked returns the steps of a call with the requests that line answers. Requests of a
+// server with sessions have lines of their own, and the number of the call stays.
+func (l *loader) asked(open openCall, line *recording.Line) []step {
+	steps := open.steps
+	if open.number == line.Number {
+		return steps
+	}
+	params, err := l.r.Body(line.Params)
+	if err != nil {
+		return steps
+	}
+	for key, request := range rawjson.Members(open.requests) {
+		s := step{kind: serverRequest, time: open.asked, took: max(0, line.Time.Sub(open.asked)), method: rawjson.GetString(request, "method")}
+		s.params.text = rawjson.Get(request, "params")
+		s.answer.text = rawjson.Path(params, inputResponses, string(key.Name()))
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// parkedState returns the requestState of an answer that asks a stateless client for
+// input, or "".
+func (l *loader) parkedState(c *call) string {
+	answer, err := l.store.get(c.answer)
+	if err != nil || rawjson.GetString(answer, "resultType") != "input_required" {
+		return ""
+	}
+	return rawjson.GetString(answer, requestState)
+}
+
+func (l *loader) requestState(line *recording.Line) string {
+	params, err := l.r.Body(line.Params)
+	if err != nil || !rawjson.IsObject(params) {
+		return ""
+	}
+	return rawjson.GetString(params, requestState)
+}
+
+// serverParams returns the params as sent to the server. continued is set if a stateless
+// client added answers for Goblin.
+func (l *loader) serverParams(line *recording.Line, name string, continued bool) ([]byte, error) {
 	params, err := l.r.Body(firstBody(line.Sent, line.Params))
 	if err != nil {
 		return nil, err
@@ -323,7 +376,7 @@ func (l *loader) serverParams(line *recording.Line, name string) ([]byte, error)
 	if l.noMeta {
 		params = rawjson.RemoveMember(params, metaMember)
 	}
-	if !l.modern() { // the answers of a stateless client for a server that sent requests
+	if continued || !l.modern() {
 		params = rawjson.RemoveMember(rawjson.RemoveMember(params, inputResponses), requestState)
 	}
 	return params, nil
@@ -359,6 +412,10 @@ func (l *loader) finish() {
 			n++
 		}
 		switch {
+		case n == 0 && s.kind == listChange: // such as the first list after the handshake
+			l.lists = withChange(l.lists, &s)
+		case n == 0 && s.kind == newLists:
+			l.lists = s.lists
 		case n == 0:
 			l.initial = append(l.initial, s)
 		case s.kind != listChange && s.kind != newLists && s.time.Before(l.calls[n-1].ended):

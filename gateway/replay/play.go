@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -188,15 +189,19 @@ func (s *session) notify(method string, params []byte) {
 
 func (s *session) changeList(change *step) {
 	s.mu.Lock()
-	if s.current == nil {
-		s.current = map[string][]json.RawMessage{}
-	}
+	s.current = withChange(s.current, change)
+	s.mu.Unlock()
+	s.notifyChange(change.list)
+}
+
+// withChange returns a copy of lists after a change.
+func withChange(lists map[string][]json.RawMessage, change *step) map[string][]json.RawMessage {
 	added := make(map[string]json.RawMessage, len(change.added))
 	for _, item := range change.added {
 		added[keyOf(change.list, item)] = item
 	}
 	var items []json.RawMessage
-	for _, item := range s.current[change.list] {
+	for _, item := range lists[change.list] {
 		key := keyOf(change.list, item)
 		switch changed, ok := added[key]; {
 		case ok:
@@ -211,9 +216,12 @@ func (s *session) changeList(change *step) {
 			items = append(items, item)
 		}
 	}
-	s.current[change.list] = items
-	s.mu.Unlock()
-	s.notifyChange(change.list)
+	changed := maps.Clone(lists)
+	if changed == nil {
+		changed = map[string][]json.RawMessage{}
+	}
+	changed[change.list] = items
+	return changed
 }
 
 func keyOf(list string, item []byte) string {
