@@ -1,7 +1,6 @@
 package pane
 
 import (
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -11,11 +10,9 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/query"
-	"goblin/registry/termtext"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/timeline"
-	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -36,7 +33,7 @@ type timelineTab struct {
 func newTimelineTab(p *Logs) *timelineTab {
 	t := &timelineTab{records: p.Traffic, logs: p, chart: timeline.NewChart()}
 	t.chart.Describe = t.describe
-	t.chart.ProgressText = t.progressText
+	t.chart.ProgressText = func(r *registry.TrafficRecord) string { return timeline.ProgressText(t.full(r).Request) }
 	t.chart.Highlight = func(text string, style theme.Style) string {
 		return t.Table.Highlight(p.app.Theme, text, style)
 	}
@@ -46,12 +43,8 @@ func newTimelineTab(p *Logs) *timelineTab {
 // IsTraffic reports whether the open tab shows requests.
 func (p *Logs) IsTraffic() bool { return p.Open == TabTraffic || p.Open == TabTimeline }
 
-// New records lay out many rows at most once per layOutPause, since that takes
-// milliseconds.
-const (
-	manyRows    = 1000
-	layOutPause = 250 * time.Millisecond
-)
+// layOutPause is the shortest time after which new records lay out more than manyRows.
+const manyRows, layOutPause = 1000, 250 * time.Millisecond
 
 // layOut lays the rows of Traffic out again if they changed.
 func (t *timelineTab) layOut() {
@@ -216,26 +209,16 @@ func (t *timelineTab) hash(r *trafficRow) uint64 {
 
 var argumentSeed = maphash.MakeSeed()
 
-func (t *timelineTab) progressText(r *registry.TrafficRecord) string {
-	return timeline.ProgressText(t.full(r).Request)
-}
-
 // usualBlocks compares the duration of a slow request with earlier ones.
 func usualBlocks(r *registry.TrafficRecord, held []*trafficRow, now time.Time) []viewer.Section {
-	if isNotification(r) || r.Direction == registry.ToClient {
-		return nil
-	}
 	all := make([]*registry.TrafficRecord, len(held))
 	for i, o := range held {
 		all[i] = &o.TrafficRecord
 	}
-	u := timeline.UsualOf(r, all)
-	f := u.Factor(timeline.Work(r, now))
-	if f == 0 {
-		return nil
+	if text := timeline.UsualText(r, all, now); text != "" {
+		return []viewer.Section{{Kind: viewer.Note, Text: text}}
 	}
-	return []viewer.Section{{Kind: viewer.Note, Text: fmt.Sprintf("median of %s: %s; this one is %d times as long",
-		termtext.Count(u.Calls, "earlier call"), uicontext.FormatDuration(u.Median), f)}}
+	return nil
 }
 
 // onTimeline returns an action of the time line, or the usual one elsewhere.
@@ -251,11 +234,10 @@ func (p *Logs) onTimeline(do func(*timeline.Chart), otherwise func() tea.Cmd) fu
 	}
 }
 
-// panPart is the part of the axis by which one key moves it.
-const panPart = 0.25
-
-// sideStep is the number of cells by which long lines scroll.
-const sideStep = 8
+const (
+	panPart  = 0.25 // of the axis, per key
+	sideStep = 8    // cells by which long lines scroll
+)
 
 // moveDetail runs a function of the detail.
 func (p *Logs) moveDetail(do func(*detail) tea.Cmd) func() tea.Cmd {
@@ -282,7 +264,7 @@ func (p *Logs) selectRange() tea.Cmd {
 	if !done {
 		return p.app.Say("Range starts here; select its end and press %s again", p.app.KeyOf("range"))
 	}
-	p.rangeTerm = rangeText(from, to, p.app.Now())
+	p.rangeTerm = timeline.RangeText(from, to, p.app.Now())
 	var cmds []tea.Cmd
 	for tab := range LogTabs {
 		if tab != p.Open {
@@ -299,16 +281,6 @@ func (p *Logs) selectRange() tea.Cmd {
 }
 
 const rangeField = "at"
-
-// rangeText formats a range as a value of the filter, with dates unless it is today.
-func rangeText(from, to, now time.Time) string {
-	const day, clock = "2006-01-02T", "15:04:05.000"
-	layout := clock
-	if today := now.Format(day); from.Format(day) != today || to.Format(day) != today {
-		layout = day + clock
-	}
-	return from.Format(layout) + ".." + to.Format(layout)
-}
 
 // dropRange removes the selected range from the other tabs after it was removed from the
 // time line.
