@@ -44,11 +44,15 @@ func TestListChangesCompareListsOfTheServer(t *testing.T) {
 		"the same list":  {func(r *Registry) { r.SetList("s", Tool, old) }, nil},
 		"an added tool":  {func(r *Registry) { r.SetList("s", Tool, items(a, b, `{"name":"c"}`)) }, []string{"s added tool c"}},
 		"a removed tool": {func(r *Registry) { r.SetList("s", Tool, items(b)) }, []string{"s removed tool a"}},
-		"a changed tool": {func(r *Registry) { r.SetList("s", Tool, items(`{"name":"a","description":"2"}`, b)) },
-			[]string{"s changed tool a description changed"}},
+		"a changed tool": {
+			func(r *Registry) { r.SetList("s", Tool, items(`{"name":"a","description":"2"}`, b)) },
+			[]string{"s changed tool a description changed"},
+		},
 		"another spelling": {func(r *Registry) { r.SetList("s", Tool, items(`{"description":"1","name":"a"}`, b)) }, nil},
-		"a withheld tool": {func(r *Registry) { r.SetApprovedList("s", Tool, items(a, b, `{"name":"c"}`), withhold("c")) },
-			[]string{"s added tool c"}},
+		"a withheld tool": {
+			func(r *Registry) { r.SetApprovedList("s", Tool, items(a, b, `{"name":"c"}`), withhold("c")) },
+			[]string{"s added tool c"},
+		},
 		"an approved tool": {func(r *Registry) {
 			r.SetApprovedList("s", Tool, items(a, b), withhold("a"))
 			r.SetList("s", Tool, old)

@@ -40,8 +40,10 @@ func inlineBodies(mask *config.Mask, rec *registry.TrafficRecord, full *telemetr
 		to        *[]byte
 		masked, b []byte
 	}{
-		{&b.params, rec.Request, full.Request}, {&b.answer, rec.Response, full.Response},
-		{&b.sent, mask.Head(full.Sent, len(full.Sent)), full.Sent}, {&b.own, mask.Head(full.Answer, len(full.Answer)), full.Answer},
+		{&b.params, rec.Request, full.Request},
+		{&b.answer, rec.Response, full.Response},
+		{&b.sent, mask.Head(full.Sent, len(full.Sent)), full.Sent},
+		{&b.own, mask.Head(full.Answer, len(full.Answer)), full.Answer},
 	} {
 		if len(one.b) == 0 {
 			continue

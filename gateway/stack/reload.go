@@ -65,6 +65,23 @@ func (i *Stack) ReloadAll(context.Context) error {
 	return nil
 }
 
+// reportInvalid logs and shows the mistakes of an edited config. The caller holds
+// reloadMu.
+func (i *Stack) reportInvalid(err error) {
+	mistakes := strings.Split(i.o.Mask.String(err.Error()), "\n")
+	for _, text := range mistakes {
+		i.o.Logger.Error("config not reloaded", "err", text)
+	}
+	notice := "config not reloaded: " + mistakes[0]
+	if more := len(mistakes) - 1; more > 0 {
+		notice += fmt.Sprintf(" (and %d more: goblin validate)", more)
+	}
+	i.editWarning.Store(&notice)
+	i.registry.SetMistakes(i.configMistakes(err))
+	i.notify()
+	i.configInvalid = true
+}
+
 // reload reports whether it logged anything. meant accepts a file without servers.
 func (i *Stack) reload(meant bool) bool {
 	if i.o.Config.Demo || i.o.Only != nil {
@@ -84,18 +101,7 @@ func (i *Stack) reload(meant bool) bool {
 		err = errors.New(i.o.Config.Path + ": no servers configured; to stop Goblin, run goblin stop")
 	}
 	if err != nil {
-		mistakes := strings.Split(i.o.Mask.String(err.Error()), "\n")
-		for _, text := range mistakes {
-			i.o.Logger.Error("config not reloaded", "err", text)
-		}
-		notice := "config not reloaded: " + mistakes[0]
-		if more := len(mistakes) - 1; more > 0 {
-			notice += fmt.Sprintf(" (and %d more: goblin validate)", more)
-		}
-		i.editWarning.Store(&notice)
-		i.registry.SetMistakes(i.configMistakes(err))
-		i.notify()
-		i.configInvalid = true
+		i.reportInvalid(err)
 		return true
 	}
 	i.o.Mask.Add(cfg)

@@ -148,15 +148,19 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		RequestSize:  len(x.SentParams()),
 		ResponseSize: size,
 	}
-	rec.Parent = a.Cause
-	if outer := x.Outer(); outer != x {
-		rec.Parent = outer.Number()
+	j.addOrigin(&rec, x, a.Cause)
+	j.append(&rec, func() Bodies { return a.bodies(x, body) })
+	return took
+}
+
+// addOrigin sets the cause and, for sinks, the profile of a request.
+func (j *Journal) addOrigin(rec *registry.TrafficRecord, x *downstream.Request, cause uint64) {
+	if rec.Parent = cause; x.Outer() != x {
+		rec.Parent = x.Outer().Number()
 	}
 	if j.Profile != nil && j.HasSinks() {
 		rec.Profile = j.Profile(x.Session())
 	}
-	j.append(&rec, func() Bodies { return a.bodies(x, body) })
-	return took
 }
 
 // bodies returns the complete bodies of a request. body is its recorded answer, which may

@@ -184,6 +184,6 @@ func (m *message) value(v attribute.Value) {
 			}
 		})
 	default:
-		m.fullText(1, v.Emit())
+		m.fullText(1, v.String())
 	}
 }

@@ -33,11 +33,15 @@ func Exec(ctx context.Context, line, uri string, input []byte, out, errs io.Writ
 	}
 	childproc.Track(group, true)
 	defer childproc.Track(group, false)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var failure error
+	ended := make(chan struct{})
+	go func() {
+		failure = cmd.Wait()
+		close(ended)
+	}()
 	select {
-	case err := <-ended:
-		return err
+	case <-ended:
+		return failure
 	case <-ctx.Done():
 	}
 	group.Terminate()

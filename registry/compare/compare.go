@@ -107,11 +107,11 @@ type Options struct {
 func Values(a, b []byte, o Options) (*Result, error) {
 	va, err := parse(a, o.Ignore, o.ACut)
 	if err != nil {
-		return nil, fmt.Errorf("A: %w", err)
+		return nil, fmt.Errorf("read A: %w", err)
 	}
 	vb, err := parse(b, o.Ignore, o.BCut)
 	if err != nil {
-		return nil, fmt.Errorf("B: %w", err)
+		return nil, fmt.Errorf("read B: %w", err)
 	}
 	return newResult(match(va, vb, 0)), nil
 }

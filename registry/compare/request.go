@@ -28,11 +28,11 @@ type Call struct {
 func Calls(a, b *Call, o Options) (*Result, error) {
 	va, err := a.document(b, o.Ignore)
 	if err != nil {
-		return nil, fmt.Errorf("A: %w", err)
+		return nil, fmt.Errorf("read A: %w", err)
 	}
 	vb, err := b.document(a, o.Ignore)
 	if err != nil {
-		return nil, fmt.Errorf("B: %w", err)
+		return nil, fmt.Errorf("read B: %w", err)
 	}
 	return newResult(match(va, vb, 0)), nil
 }

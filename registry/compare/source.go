@@ -187,12 +187,12 @@ func Sources(a, b *Source, o Options) (r *Report, err error) {
 	if a.Kind != b.Kind && !(isList(a) && isList(b) && (a.Kind == kindEmpty || b.Kind == kindEmpty)) {
 		return nil, fmt.Errorf("cannot compare %s with %s: %s is %s, %s is %s", article(a.Kind), article(b.Kind), a.Name, article(a.Kind), b.Name, article(b.Kind))
 	}
-	switch {
-	case r.Kind == KindRecording:
+	switch r.Kind {
+	case KindRecording:
 		r.Recordings, err = CompareRecordings(a.Open, b.Open, o)
-	case r.Kind == KindCall:
+	case KindCall:
 		r.Result, err = Calls(&a.Call.Call, &b.Call.Call, o)
-	case r.Kind == KindValue:
+	case KindValue:
 		r.Result, err = Values(a.Value, b.Value, o)
 	default:
 		r.Entries, r.Same, err = Catalogs(a.Entries, b.Entries, o)

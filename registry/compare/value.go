@@ -98,7 +98,7 @@ func (p *parser) value(i int, at states, depth int) (*value, int, error) {
 	}
 	v := &value{kind: p.text[i], ignored: p.ignore.matches(at)}
 	var err error
-	end := i
+	var end int
 	switch v.kind {
 	case '{', '[':
 		if depth > rawjson.MaxDepth {

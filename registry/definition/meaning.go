@@ -223,9 +223,17 @@ func (m *meaning) field(what string, before, after *Field) {
 }
 
 var noteLabels = []struct{ prefix, name string }{
-	{"one of ", "allowed values"}, {"always ", "constant"}, {"default ", "default"}, {"format ", "format"},
-	{"pattern ", "pattern"}, {"minimum length ", "minimum length"}, {"maximum length ", "maximum length"},
-	{"minimum items ", "minimum items"}, {"maximum items ", "maximum items"}, {"minimum ", "minimum"}, {"maximum ", "maximum"},
+	{"one of ", "allowed values"},
+	{"always ", "constant"},
+	{"default ", "default"},
+	{"format ", "format"},
+	{"pattern ", "pattern"},
+	{"minimum length ", "minimum length"},
+	{"maximum length ", "maximum length"},
+	{"minimum items ", "minimum items"},
+	{"maximum items ", "maximum items"},
+	{"minimum ", "minimum"},
+	{"maximum ", "maximum"},
 }
 
 func (m *meaning) notes(of string, before, after []string) {

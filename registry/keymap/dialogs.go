@@ -15,7 +15,9 @@ const (
 
 const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes | InCompare
 
-func dialogActions() []Action { return slices.Concat(formActions(), listActions(), questionActions()) }
+func dialogActions() []Action {
+	return slices.Concat(formActions(), listActions(), callListActions(), questionActions())
+}
 
 func formActions() []Action {
 	return []Action{
@@ -124,6 +126,20 @@ func listActions() []Action {
 		{"exchange.editor", []string{"E"}, InExchange},
 		{"exchange.save", []string{"W"}, InExchange},
 		{"exchange.close", []string{"esc", "enter", "q", "h", "left", "ctrl+c"}, InExchange},
+		{"query.copy", []string{"enter"}, InQuery},
+		{"query.down", []string{"down"}, InQuery},
+		{"query.up", []string{"up"}, InQuery},
+		{"query.page-down", []string{"pgdown"}, InQuery},
+		{"query.page-up", []string{"pgup"}, InQuery},
+		{"query.close", []string{"esc", "ctrl+c"}, InQuery},
+		{"line.go", []string{"enter"}, InLine},
+		{"line.close", []string{"esc", "ctrl+c"}, InLine},
+	}
+}
+
+// callListActions are the actions of lists of calls, comparisons and snippets.
+func callListActions() []Action {
+	return []Action{
 		{"past.down", []string{"j", "down"}, InPast},
 		{"past.up", []string{"k", "up"}, InPast},
 		{"past.call", []string{"c", "enter"}, InPast},
@@ -150,14 +166,6 @@ func listActions() []Action {
 		{"snippets.copy", []string{"enter", "y", "Y"}, InSnippets},
 		{"snippets.save", []string{"W"}, InSnippets},
 		{"snippets.close", []string{"esc", "q", "h", "left", "ctrl+c"}, InSnippets},
-		{"query.copy", []string{"enter"}, InQuery},
-		{"query.down", []string{"down"}, InQuery},
-		{"query.up", []string{"up"}, InQuery},
-		{"query.page-down", []string{"pgdown"}, InQuery},
-		{"query.page-up", []string{"pgup"}, InQuery},
-		{"query.close", []string{"esc", "ctrl+c"}, InQuery},
-		{"line.go", []string{"enter"}, InLine},
-		{"line.close", []string{"esc", "ctrl+c"}, InLine},
 	}
 }
 

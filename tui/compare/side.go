@@ -187,16 +187,19 @@ func (m *Marks) ToggleInvocation(it uicontext.Item, inv *registry.Invocation) te
 	return m.Toggle(newInvocation(it, inv), "past.compare")
 }
 
+// callSame reports whether both sides are calls of one known target.
+func callSame(a, b *Side) bool {
+	return a.call != nil && b.call != nil && !a.item.IsEmpty() &&
+		a.call.Server == b.call.Server && a.call.Name == b.call.Name && a.call.Method == b.call.Method
+}
+
 // definitionNote reports whether the definition of a tool changed between two calls, or
 // returns "" if that is unknown.
 func definitionNote(reg *registry.Registry, a, b *Side) string {
-	if a.call == nil || b.call == nil || a.call.Server != b.call.Server || a.call.Name != b.call.Name || a.call.Method != b.call.Method || a.item.IsEmpty() {
+	if !callSame(a, b) || a.item.Kind != registry.Tool && a.item.Kind != registry.Prompt {
 		return ""
 	}
 	kind := a.item.Kind
-	if kind != registry.Tool && kind != registry.Prompt {
-		return ""
-	}
 	from, to := a.at, b.at
 	if to.Before(from) {
 		from, to = to, from
@@ -221,15 +224,13 @@ func definitionNote(reg *registry.Registry, a, b *Side) string {
 			what = append(what, cmp.Or(strings.Join(c.What, ", "), c.Op))
 		}
 	}
-	e := reg.Load().ByServerName(a.call.Server, kind, a.call.Name)
-	switch {
-	case changed:
+	if changed {
 		return "definition changed since A: " + uicontext.SanitizeLine(strings.Join(slices.Compact(what), "; "))
-	case later || e == nil:
-		return "same definition"
 	}
-	if hash := compare.DefinitionHash(e.JSON()); hash != "" {
-		return "same definition (hash " + hash + ")"
+	if e := reg.Load().ByServerName(a.call.Server, kind, a.call.Name); e != nil && !later {
+		if hash := compare.DefinitionHash(e.JSON()); hash != "" {
+			return "same definition (hash " + hash + ")"
+		}
 	}
 	return "same definition"
 }

@@ -172,8 +172,10 @@ func (v *View) addLines(s compare.Section, n int) int {
 	return n
 }
 
+// Heading returns the title.
 func (v *View) Heading() string { return "Compare " + sameTitles(v.a, v.b) }
 
+// Size returns the whole area.
 func (v *View) Size(w, h int) (int, int) { return w, h }
 
 // Where returns the number of the difference at the cursor.
@@ -196,6 +198,7 @@ func (v *View) Refresh(what registry.Changes) tea.Cmd {
 	return nil
 }
 
+// Background lays out again if the width calls for the other form.
 func (v *View) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok && v.isUnified() != v.unified {
 		v.layOut()
@@ -203,6 +206,7 @@ func (v *View) Background(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// Update handles the mouse.
 func (v *View) Update(msg tea.Msg) tea.Cmd {
 	m, ok := msg.(tea.MouseMsg)
 	if !ok {
@@ -257,6 +261,7 @@ func (v *View) find(step int, fits func(*row) bool) bool {
 // Keys returns the keys of all comparisons, for the documentation.
 func Keys() keys.Table { return new(View).keys(true) }
 
+// Keys returns the keys of the comparison.
 func (v *View) Keys() keys.Table {
 	t := v.keys(v.app.W >= sideBySide)
 	if v.isUnified() {

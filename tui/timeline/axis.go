@@ -37,8 +37,6 @@ func stepOf(d time.Duration) time.Duration {
 // Limits of the visible part. The smallest one has ticks of 1 µs.
 const minSpan = 10 * time.Microsecond
 
-func maxSpan() time.Duration { return steps[len(steps)-1] }
-
 // nextSpan returns the next shorter or longer part.
 func nextSpan(span time.Duration, shorter bool) time.Duration {
 	i, found := slices.BinarySearch(steps, span)

@@ -153,7 +153,7 @@ func (c *Chart) Scroll(by int) {
 	}
 }
 
-// RowAt returns whether a line has a call, and moves the cursor there.
+// Click moves the cursor to the call at a line and reports whether there is one.
 func (c *Chart) Click(line int) bool {
 	at, ok := c.window.RowAt(line - c.top)
 	if !ok || c.layout.Rows[at].Role == Heading {

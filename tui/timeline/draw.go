@@ -352,8 +352,13 @@ func legendLine(lk *theme.Theme) string {
 		kind kind
 		name string
 	}{
-		{working, "works"}, {starting, "server starts"}, {queued, "waits in queue"}, {asking, "waits for user"},
-		{dot, "progress"}, {failure, "failed"}, {head, "running"},
+		{working, "works"},
+		{starting, "server starts"},
+		{queued, "waits in queue"},
+		{asking, "waits for user"},
+		{dot, "progress"},
+		{failure, "failed"},
+		{head, "running"},
 	} {
 		parts = append(parts, k.kind.style(lk, false).On(glyph(lk, k.kind))+" "+lk.Dim.On(k.name))
 	}
