@@ -224,15 +224,25 @@ func definitionNote(reg *registry.Registry, a, b *Side) string {
 			what = append(what, cmp.Or(strings.Join(c.What, ", "), c.Op))
 		}
 	}
-	if changed {
+	switch {
+	case changed:
 		return "definition changed since A: " + uicontext.SanitizeLine(strings.Join(slices.Compact(what), "; "))
+	case later:
+		return "same definition"
 	}
-	if e := reg.Load().ByServerName(a.call.Server, kind, a.call.Name); e != nil && !later {
-		if hash := compare.DefinitionHash(e.JSON()); hash != "" {
-			return "same definition (hash " + hash + ")"
-		}
+	return "same definition" + hashNote(reg.Load().ByServerName(a.call.Server, kind, a.call.Name))
+}
+
+// hashNote returns the hash of a definition in parentheses, or "".
+func hashNote(e *registry.Entry) string {
+	if e == nil {
+		return ""
 	}
-	return "same definition"
+	hash := compare.DefinitionHash(e.JSON())
+	if hash == "" {
+		return ""
+	}
+	return " (hash " + hash + ")"
 }
 
 // evictedNote names the sides whose rows were evicted.
