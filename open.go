@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/archive"
 	"goblin/gateway/cli"
+	"goblin/gateway/command"
 	"goblin/gateway/remoteui"
 	"goblin/gateway/serve"
 	"goblin/tui"
@@ -19,20 +21,21 @@ const maxOpenRequests = 1_000_000
 func openCommand(p *serve.Process) *cobra.Command {
 	var o archive.Options
 	cmd := &cobra.Command{
-		Use:     "open FILE|FOLDER",
-		GroupID: cli.GroupDiagnose,
+		Use:     "open FILE [FILTER]...",
+		GroupID: cli.GroupRecord,
 		Short:   "Show a recording in the UI",
 		Long: `Show a recording in the UI: its servers, catalog, sessions, traffic and logs, as
 they were at its end. It is read-only: no server is started and nothing is sent.
 
-Of a large recording, the newest requests are shown; the UI shows how many are
-missing. A FOLDER means all its files. Damaged parts are listed in Logs.`,
+FILE may be a folder; all its files are shown. FILTER is as for goblin traffic. Of
+a large recording, the newest requests are shown; the UI shows how many are
+missing. Damaged parts are listed in Logs.`,
 		Example: `  goblin open night.jsonl.gz
-  goblin open ~/.local/state/goblin/recordings --filter since:2h
+  goblin open recordings since:2h
   goblin open night.jsonl --requests 100000`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(cmd, "open needs one recording: a file or a folder")
+			if len(args) == 0 {
+				return cli.Usage(cmd, "open needs a recording: a file or a folder")
 			}
 			return nil
 		},
@@ -40,13 +43,11 @@ missing. A FOLDER means all its files. Damaged parts are listed in Logs.`,
 			if o.Requests < 1 || o.Requests > maxOpenRequests {
 				return cli.Usage(cmd, "--requests must be a number from 1 to %d, not %d", maxOpenRequests, o.Requests)
 			}
+			o.Filter = strings.Join(args[1:], " ")
 			return p.OpenRecording(cmd.Context(), args[0], o, showArchive)
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		ValidArgsFunction: command.CompleteFileAndFilter,
 	}
-	cmd.Flags().StringVar(&o.Filter, "filter", "", "only requests that match this `FILTER` of the UI, such as since:2h")
 	cmd.Flags().IntVar(&o.Requests, "requests", archive.DefaultRequests, "show the newest `NUMBER` of requests")
 	return cmd
 }

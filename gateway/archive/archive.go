@@ -78,6 +78,9 @@ type largeBodies struct {
 	params, answer *recording.Body
 }
 
+// ErrFilter means that Options.Filter is wrong.
+var ErrFilter = errors.New("filter")
+
 // Load reads a recording: a file, or a folder with files. The end of ctx stops it.
 func Load(ctx context.Context, path string, o Options) (*Archive, error) {
 	settings, err := lastSettings(path)
@@ -93,7 +96,7 @@ func Load(ctx context.Context, path string, o Options) (*Archive, error) {
 	l.filter = recording.NewFilter(o.Filter, r.Body)
 	l.filter.ShowNotifications()
 	if p := l.filter.Problem(); p.Text != "" {
-		return nil, fmt.Errorf("filter: %s: %s", p.Term, p.Text)
+		return nil, fmt.Errorf("%w: %s: %s", ErrFilter, p.Term, p.Text)
 	}
 	for n := 0; ; n++ {
 		if n%progressLines == 0 {

@@ -15,6 +15,7 @@ import (
 	"goblin/gateway/archive"
 	"goblin/gateway/config"
 	"goblin/registry"
+	"goblin/registry/recording"
 )
 
 func load(t *testing.T, path string, o archive.Options) *archive.Archive {
@@ -189,7 +190,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "not a recording", name)
 	}
 	_, err := archive.Load(t.Context(), filepath.Join(t.TempDir(), "missing"), archive.Options{})
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, err, recording.ErrNotFound)
 }
 
 func TestSettingsOfAConfigKeepNamesAndOrder(t *testing.T) {

@@ -418,6 +418,6 @@ func (l *loader) finish(r *recording.Reader) {
 		}
 	}
 	if a.Kept < a.Requests {
-		a.log(a.End, slog.LevelInfo, "", fmt.Sprintf("%d of %d requests are shown; --requests and --filter select others", a.Kept, a.Requests))
+		a.log(a.End, slog.LevelInfo, "", fmt.Sprintf("%d of %d requests are shown; --requests and a filter select others", a.Kept, a.Requests))
 	}
 }

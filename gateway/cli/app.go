@@ -163,6 +163,7 @@ const (
 	GroupServe      = "serve"
 	GroupAsk        = "ask"
 	GroupDaemon     = "daemon"
+	GroupRecord     = "record"
 	GroupDiagnose   = "diagnose"
 	GroupVisibility = "visibility"
 	GroupOther      = "other"
@@ -177,6 +178,7 @@ func Groups() []*cobra.Group {
 		{ID: GroupServe, Title: "Serve:"},
 		{ID: GroupAsk, Title: "Query servers:"},
 		{ID: GroupDaemon, Title: "Control the daemon:"},
+		{ID: GroupRecord, Title: "Record and replay:"},
 		{ID: GroupDiagnose, Title: "Diagnose and log in:"},
 		{ID: GroupVisibility, Title: "Visibility:"},
 		{ID: GroupConfig, Title: "Configure:"},

@@ -10,6 +10,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
+	"goblin/registry/recording"
 	"goblin/registry/termtext"
 )
 
@@ -60,6 +61,8 @@ func ExitCode(err error) int {
 		return CodeConfig
 	case errors.Is(err, daemon.ErrNotRunning):
 		return CodeConnect
+	case errors.Is(err, recording.ErrNotFound):
+		return CodeNotFound
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return CodeTimeout
 	default:

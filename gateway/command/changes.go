@@ -14,6 +14,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/daemon"
 	"goblin/registry"
+	"goblin/registry/query"
 	"goblin/registry/recording"
 	"goblin/registry/termtext"
 )
@@ -26,7 +27,7 @@ func (a *App) changes() *cobra.Command {
 	var f changeFlags
 	cmd := a.withJSON("print a JSON object with all definitions", &cobra.Command{
 		Use:     "changes [SERVER]",
-		GroupID: cli.GroupDiagnose,
+		GroupID: cli.GroupRecord,
 		Short:   "Show changed tools, prompts and resources",
 		Long: `Show which definitions servers added, removed and changed, and what a change means
 for callers: an argument is now required, a description changed, a tool is now
@@ -35,7 +36,7 @@ destructive. Changes while Goblin did not run are found by the cached lists.
 The running daemon has the changes since its start; without one, the recordings
 of the config are read. --from reads those of another file or folder.`,
 		Example: `  goblin changes
-  goblin changes github --since 24h
+  goblin changes github --since 7d
   goblin changes --from night.jsonl.gz
   goblin changes --json | jq -r '.changes[] | select(.op == "changed") | .name'`,
 		ValidArgsFunction: a.complete("servers"),
@@ -52,18 +53,18 @@ of the config are read. --from reads those of another file or folder.`,
 			return a.showChanges(cmd.Context(), &f)
 		},
 	})
-	cmd.Flags().StringVar(&f.since, "since", "", "only changes since this `TIME`: 24h ago, or RFC 3339")
-	cmd.Flags().StringVar(&f.from, "from", "", "read the recording in this `FILE` or folder")
-	_ = cmd.RegisterFlagCompletionFunc("from", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault
-	})
+	cmd.Flags().StringVar(&f.since, "since", "", "only changes since this `TIME`: 10m ago, 02:06, or a date")
+	cmd.Flags().StringVar(&f.from, "from", "", "read a recording: a `FILE` or folder")
 	return cmd
 }
 
 func (a *App) showChanges(ctx context.Context, f *changeFlags) error {
-	since, err := cli.SinceTime(f.since, time.Now())
-	if err != nil {
-		return err
+	var since time.Time
+	if f.since != "" {
+		var ok bool
+		if since, ok = query.SinceTime(f.since, time.Now()); !ok {
+			return cli.Fail(cli.CodeUsage, "--since must be an age such as 2h or 7d, or a time such as 02:06, 2026-03-01 or 2026-03-01T02:00:00Z, not %q", f.since)
+		}
 	}
 	q := daemon.ChangeQuery{Server: f.server, Since: since, Definitions: a.asJSON}
 	answer, err := a.findChanges(ctx, f.from, q)
@@ -107,7 +108,10 @@ func (a *App) recordings() string {
 		return ""
 	}
 	folder := cmp.Or(cfg.Record.Dir, a.RecordingsDir(cfg))
-	if _, err := recording.Files(folder); folder == "" || err != nil {
+	if folder == "" {
+		return ""
+	}
+	if files, err := recording.Files(folder); err != nil || len(files) == 0 {
 		return ""
 	}
 	return folder

@@ -41,7 +41,7 @@ func TestChangesExplainsFailures(t *testing.T) {
 		want string
 	}{
 		{[]string{"changes"}, cli.CodeConnect, "or read a recording with --from"},
-		{[]string{"changes", "--from", filepath.Join(t.TempDir(), "none")}, 1, "no such file"},
+		{[]string{"changes", "--from", filepath.Join(t.TempDir(), "none")}, cli.CodeNotFound, "none: no such recording"},
 		{[]string{"changes", "--from", "changes_test.go"}, 1, "not a recording"},
 		{[]string{"changes", "fils", "--from", night}, cli.CodeNotFound, `"files"`},
 		{[]string{"changes", "--from", night, "--since", "yesterday"}, cli.CodeUsage, "--since must be"},

@@ -16,19 +16,20 @@ func (a *App) diff() *cobra.Command {
 	var exitCode bool
 	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "diff A B",
-		GroupID: cli.GroupAsk,
+		GroupID: cli.GroupRecord,
 		Short:   "Compare recordings, calls, lists or results",
 		Long: `Compare two recordings (files or folders), two recorded calls (FILE#NUMBER), two
-lists ("goblin list --json"), or any two JSON files. "-" is stdin.
+lists ("goblin list tools --json"), or any two JSON files. "-" is stdin.
 
-Numbers are compared by value, members by name; one inserted element of an array
-is one difference. Calls of recordings are paired by server, method, name and
-arguments, in order. Durations, sizes and _meta of params don't count. The
-structured content of a tool's result is $.result, unless other content differs.`,
+Calls of recordings are paired by server, method, name and arguments, in order.
+Durations, sizes and _meta of params don't count. $.result of a tool call is its
+structured content, unless its other content differs from that.`,
 		Example: `  goblin diff before.jsonl after.jsonl --exit-code
   goblin diff monday.jsonl#17 tuesday.jsonl#23 --ignore '$.result.rows[*].when'
   goblin list tools --json | goblin diff tools.json -
   goblin diff a.json b.json --ignore ..updatedAt,meta.id --json`,
+		Annotations:       cli.NoConfigAnnotations(),
+		ValidArgsFunction: completeFiles(2),
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 2:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,30 +34,24 @@ type exportFlags struct {
 func (a *App) export() *cobra.Command {
 	var o exportFlags
 	cmd := a.withJSON("print a summary as a JSON object; needs -o", &cobra.Command{
-		Use:     "export [FILE|DIR] [FILTER]...",
-		GroupID: cli.GroupDiagnose,
+		Use:     "export [FILE] [FILTER]...",
+		GroupID: cli.GroupRecord,
 		Short:   "Export recorded traffic to other formats",
-		Long: `Write a recording, the files of a folder, or the running daemon's traffic in
-another format:
+		Long: `Write recorded traffic in another format. FILE is a recording, a folder of
+recordings, or FILE#NUMBER for one request and what it caused. Without FILE, the
+running daemon's traffic is written.
 
-  har     HTTP Archive 1.2, for the network tools of browsers
-  otlp    OpenTelemetry traces, OTLP/JSON
-  html    one page with the time line, without references to other files
-  jsonl   one recording that contains all bodies
-  curl    a shell script that sends the client requests again
-  bundle  a ZIP file for bug reports: traffic, config without secrets, doctor
-
-FILE#17 exports request 17 and what it caused. FILTER is as for goblin traffic.
-Without --format, the name of the output decides. Secrets are masked, but
-arguments and results are included.`,
-		Example: `  goblin export traffic.jsonl -o traffic.html
-  goblin export 'traffic.jsonl#17' --format curl
-  goblin export recordings server:github err:yes --format har > failed.har
-  goblin export traffic.jsonl -o report.zip --no-bodies`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runExport(cmd, &o, args) },
+FILTER is as for goblin traffic. Without --format, the name of the output decides.
+Secrets are masked, but arguments and results are included.`,
+		Example: `  goblin export -o traffic.html
+  goblin export night.jsonl.gz -o night.har
+  goblin export 'night.jsonl.gz#17' --format curl
+  goblin export recordings since:1h -o report.zip --no-bodies`,
+		ValidArgsFunction: CompleteFileAndFilter,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.runExport(cmd, &o, args) },
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "", "`FORMAT`: har, otlp, html, jsonl, curl or bundle")
+	f.StringVar(&o.format, "format", "", "`FORMAT`: har, otlp, html, jsonl, curl, or bundle, a ZIP file for bug reports")
 	f.StringVarP(&o.out, "output", "o", "", "write to this `FILE`, mode 0600, instead of stdout")
 	f.StringVar(&o.url, "url", "", "`URL` for the curl script; default "+export.DefaultURL)
 	f.BoolVar(&o.noBodies, "no-bodies", false, "omit arguments, results and error texts")
@@ -213,6 +206,11 @@ func (j *exportJob) readDaemon(ctx context.Context) error {
 }
 
 func (j *exportJob) run(ctx context.Context) error {
+	if j.from.Path != "" { // before the output begins
+		if _, err := recording.Files(j.from.Path); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
 	var sum export.Summary
 	write := func(w io.Writer) (err error) {
 		if j.flags.format == bundleFormat {
@@ -224,10 +222,7 @@ func (j *exportJob) run(ctx context.Context) error {
 	}
 	err := j.output(write)
 	j.endProgress()
-	var path *fs.PathError
 	switch {
-	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
-		return cli.Fail(cli.CodeNotFound, "export: %w", err)
 	case err != nil:
 		return fmt.Errorf("export: %w", err)
 	case j.from.Number > 0 && sum.Requests == 0:

@@ -21,28 +21,29 @@ import (
 func (a *App) replay() *cobra.Command {
 	var (
 		against       string
-		filter        string
 		ignored       []string
 		all, exitCode bool
 	)
 	cmd := a.withJSON("print a JSON object per request, then the summary", &cobra.Command{
-		Use:     "replay FILE",
-		GroupID: cli.GroupDiagnose,
+		Use:     "replay FILE [FILTER]...",
+		GroupID: cli.GroupRecord,
 		Short:   "Send recorded calls to real servers",
 		Long: `Send the recorded calls of clients to real servers again, one after the other,
 and report answers that differ. FILE is a recording, a folder of recordings, or
-FILE#NUMBER for one call.
+FILE#NUMBER for one call. FILTER is as for goblin traffic.
 
 Tool calls are only sent if the tool is marked as read-only; --yes sends all.
-Servers that ask for input get the recorded answers.` + askedWhere + `
-
-To test a client without the servers: goblin serve --replay FILE.`,
+Servers that ask for input get the recorded answers. To test a client without the
+servers: goblin serve --replay FILE.`,
 		Example: `  goblin replay recording.jsonl --against goblin.yaml
   goblin replay recording.jsonl#17 --against goblin.yaml --yes
-  goblin replay recordings/ --against goblin.yaml --ignore 'result..updatedAt' --exit-code`,
-		Args: oneArg("the name of a recording"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
+  goblin replay recordings server:git --against goblin.yaml --ignore 'result..updatedAt' --exit-code`,
+		ValidArgsFunction: CompleteFileAndFilter,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "replay needs the name of a recording")
+			}
+			return nil
 		},
 		Annotations: cli.NoConfigAnnotations(), // --against names it
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,9 +58,9 @@ To test a client without the servers: goblin serve --replay FILE.`,
 			if err != nil {
 				return cli.Usage(cmd, "%v", err)
 			}
-			selected, err := replay.ParseFilter(filter)
+			selected, err := replay.ParseFilter(strings.Join(args[1:], " "))
 			if err != nil {
-				return cli.Usage(cmd, "--filter: %v", err)
+				return cli.Usage(cmd, "%v", err)
 			}
 			a.ConfigFlag = against
 			cfg, err := a.Load()
@@ -74,8 +75,7 @@ To test a client without the servers: goblin serve --replay FILE.`,
 		},
 	})
 	cmd.Flags().StringVar(&against, "against", "", "send the calls to the servers of this `CONFIG`")
-	cmd.Flags().StringVar(&filter, "filter", "", "only requests that match this `FILTER`, as in the UI: server:git error:timeout")
-	cmd.Flags().StringArrayVar(&ignored, "ignore", nil, "ignore these `PATHS` of answers, such as result..updatedAt")
+	cmd.Flags().StringArrayVar(&ignored, "ignore", nil, "ignore these `PATHS` of answers, such as result..updatedAt; repeatable")
 	cmd.Flags().BoolVar(&all, "yes", false, "also call tools that may change something")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if answers differ")
 	return cmd

@@ -33,7 +33,7 @@ func (a *App) traffic() *cobra.Command {
 	var f trafficFlags
 	cmd := a.withJSON("print a JSON object per line, as in recordings", &cobra.Command{
 		Use:     "traffic [FILTER]...",
-		GroupID: cli.GroupDiagnose,
+		GroupID: cli.GroupRecord,
 		Short:   "Show requests of clients and servers",
 		Long: `Show requests of clients and servers, oldest first: of the running daemon, or of
 recordings with --from. Without a daemon, the config's recordings are read.
@@ -83,20 +83,6 @@ names them, as in status:notification.`,
 	return cmd
 }
 
-// completeFilter completes the names of fields.
-func completeFilter(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	const only = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	var all []string
-	for _, f := range recording.FilterFields() {
-		if f.Path == "" && strings.HasPrefix(f.Label(), typed) {
-			all = append(all, cobra.CompletionWithDesc(f.Label(), f.Help))
-		} else if f.Path != "" && strings.HasPrefix(f.Name+".", typed) {
-			all = append(all, cobra.CompletionWithDesc(f.Name+".", f.Help))
-		}
-	}
-	return all, only
-}
-
 func (a *App) showTraffic(ctx context.Context, f *trafficFlags) error {
 	if f.from != "" {
 		arg, err := recording.ParseArgument(f.from)
@@ -128,9 +114,12 @@ func (a *App) deleteTraffic(f *trafficFlags, older time.Duration) error {
 			return cli.Fail(cli.CodeNotFound, "no recordings; \"record\" in the config enables them, --from names another folder")
 		}
 	}
+	if _, err := recording.Files(dir); err != nil {
+		return fmt.Errorf("delete recordings: %w", err)
+	}
 	gone, err := recorder.Delete(dir, older)
 	if err != nil {
-		return cli.Fail(cli.CodeFailure, "delete recordings: %w", err)
+		return fmt.Errorf("delete recordings: %w", err)
 	}
 	text := fmt.Sprintf("Deleted %s (%s) in %s.", termtext.Count(gone.Files, "recording"), termtext.Size(gone.Bytes), termtext.Line(dir))
 	if gone.Files == 0 {
@@ -208,7 +197,7 @@ func (a *App) showRecordings(ctx context.Context, f *trafficFlags, from recordin
 	}
 	r, err := open(from.Path)
 	if err != nil {
-		return cli.Fail(cli.CodeFailure, "read recordings: %w", err)
+		return fmt.Errorf("read recordings: %w", err)
 	}
 	defer r.Close()
 	p := a.trafficPrinter(f, true)
@@ -221,7 +210,7 @@ func (a *App) showRecordings(ctx context.Context, f *trafficFlags, from recordin
 	case errors.Is(err, recording.ErrNoRequest):
 		return cli.Fail(cli.CodeNotFound, "%s: %w", from.Path, err)
 	case err != nil:
-		return cli.Fail(cli.CodeFailure, "read recordings: %w", err)
+		return fmt.Errorf("read recordings: %w", err)
 	}
 	a.reportHidden(p)
 	return nil

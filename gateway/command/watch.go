@@ -42,14 +42,11 @@ func (a *App) watch() *cobra.Command {
 		Long: `Subscribe to resources and print their content: now, and after each update, until
 Ctrl-C. With several URIs or on a terminal, a line with time and URI comes first.
 
---diff prints the unified difference to the content before, and nothing at first.
 --exec runs a line in the shell (sh, or cmd.exe on Windows) for each content or
 difference, which it gets on stdin; $GOBLIN_URI is the URI. Updates meanwhile
-wait, and only the latest content follows. --every reads at intervals instead,
-for servers without subscriptions.
+wait, and only the latest content follows.
 
-Uses the running daemon; otherwise starts the required servers. After a restart
-of a server or of the daemon it continues.`,
+Uses the running daemon; otherwise starts the required servers.`,
 		Example: `  goblin watch clock://now
   goblin watch mcp://notes/note:///welcome --diff
   goblin watch mcp://files/file:///app.log --exec 'grep ERROR && notify-send "$GOBLIN_URI"'
@@ -79,8 +76,8 @@ of a server or of the daemon it continues.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.exec, "exec", "", "run this shell `COMMAND` for each content")
-	cmd.Flags().BoolVar(&f.diff, "diff", false, "print the difference to the content before")
-	cmd.Flags().DurationVar(&f.every, "every", 0, "read at this `INTERVAL`, such as 5s, without subscribing")
+	cmd.Flags().BoolVar(&f.diff, "diff", false, "print the unified difference to the content before, and nothing at first")
+	cmd.Flags().DurationVar(&f.every, "every", 0, "read at this `INTERVAL`, such as 5s; for servers without subscriptions")
 	cmd.Flags().IntVar(&f.count, "count", 0, "exit after this `NUMBER` of contents; 0 never exits")
 	a.withProfile(cmd)
 	return a.withJSON("print a JSON object per content: time, uri, and contents or diff", cmd)

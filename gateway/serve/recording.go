@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goblin/gateway/archive"
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/remoteui"
 	"goblin/registry/termtext"
@@ -39,6 +40,8 @@ func (p *Process) OpenRecording(ctx context.Context, path string, o archive.Opti
 	switch {
 	case ctx.Err() != nil:
 		return context.Canceled
+	case errors.Is(err, archive.ErrFilter):
+		return cli.Fail(cli.CodeUsage, "%w", err)
 	case err != nil:
 		return fmt.Errorf("open the recording: %w", err)
 	}

@@ -101,6 +101,16 @@ func parseSince(s string) (span, bool) {
 	return span{since: true, from: &m}, ok
 }
 
+// SinceTime returns the time that a value of a Since field means, such as 10m or 02:06.
+func SinceTime(s string, now time.Time) (time.Time, bool) {
+	parsed, ok := parseSince(s)
+	if !ok {
+		return time.Time{}, false
+	}
+	b := parsed.at(now)
+	return b.from, true
+}
+
 // parseRange parses A, A..B, A.. and ..B. It returns a reason that is empty for an
 // unknown form.
 func parseRange(s string) (r span, reason string, ok bool) {

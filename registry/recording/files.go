@@ -10,11 +10,18 @@ import (
 	"strings"
 )
 
+// ErrNotFound means that there is no such file or folder.
+var ErrNotFound = errors.New("no such recording")
+
 // Files returns the files of a recording: path itself, or the recordings in a folder in
 // the order of their names. Of a file that exists with and without compression, it
-// returns the one without: its compression has not finished.
+// returns the one without: its compression has not finished. Without path, it returns
+// ErrNotFound.
 func Files(path string) ([]string, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotFound)
+	}
 	if err != nil {
 		return nil, err
 	}

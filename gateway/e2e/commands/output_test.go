@@ -141,6 +141,12 @@ func TestCommandVersionAndCompletion(t *testing.T) {
 	const files, noFiles = ":0\n", ":4\n" // whether the shell may complete files of the folder
 	require.Equal(t, noFiles, w.Succeeds("__complete", "status", ""))
 	require.Equal(t, files, w.Succeeds("__complete", "lua", ""))
+	for _, command := range []string{"open", "replay", "export", "diff"} {
+		require.Equal(t, files, w.Succeeds("__complete", command, ""), command)
+	}
+	for _, command := range []string{"open", "replay", "export"} {
+		require.Contains(t, w.Succeeds("__complete", command, "x.jsonl", "sin"), "since:", command)
+	}
 	require.Equal(t, "auto\ndark\nlight\nnone\n"+noFiles, w.Succeeds("__complete", "--theme", ""))
 	overview := w.Succeeds("--help")
 	for _, command := range []string{"stdio", "serve", "status", "stop", "restart", "validate", "list", "read", "call", "prompt", "version", "completion"} {

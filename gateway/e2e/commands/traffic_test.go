@@ -19,6 +19,20 @@ import (
 	"goblin/gateway/e2e"
 )
 
+func TestMissingRecordingsAreNotFound(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	for _, command := range []string{
+		"traffic --from none", "traffic --from none#3", "traffic --delete --older 7d --from none", "changes --from none", "export none.jsonl --format har",
+		"diff none.jsonl none.jsonl", "replay none --against " + w.Config, "serve --replay none", "stdio --replay none",
+	} {
+		out := w.Run(strings.Fields(command)...)
+		require.Equal(t, e2e.ExitNotFound, out.Code, "%s: %s", command, out.Stderr)
+		require.Contains(t, out.Stderr, "none", command)
+		require.Empty(t, out.Stdout, command)
+	}
+}
+
 func TestTrafficShowsTheRequestsOfTheDaemon(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

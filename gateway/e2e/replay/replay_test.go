@@ -255,7 +255,9 @@ func TestRecordingsThatCannotBeReplayedAreRefused(t *testing.T) {
 		}
 	}
 	r := newTape(t)
-	require.Contains(t, r.w.Run("stdio", "--replay", "missing.jsonl").Stderr, "no such file")
+	missing := r.w.Run("stdio", "--replay", "missing.jsonl")
+	require.Equal(t, e2e.ExitNotFound, missing.Code)
+	require.Contains(t, missing.Stderr, "missing.jsonl: no such recording")
 	require.Equal(t, e2e.ExitUsage, r.w.Run("stdio", "--fast").Code)
 }
 
@@ -330,7 +332,7 @@ func TestRecordedCallsAreSentToRealServers(t *testing.T) {
 	require.Zero(t, out.Code, out.Stderr)
 	require.Contains(t, out.Stdout, `{"summary":{"equal":3,"differs":0,"skipped":0,"unusable":1}}`)
 	require.Contains(t, r.w.Succeeds("replay", r.path+"#2", "--against", r.w.Config), "0 equal, 1 different\n")
-	require.Contains(t, r.w.Succeeds("replay", r.path, "--against", r.w.Config, "--filter", "arg.n:1 name:one"), "1 equal, 0 different\n")
-	require.Contains(t, r.w.Run("replay", r.path, "--against", r.w.Config, "--filter", "ms:x").Stderr, "--filter")
+	require.Contains(t, r.w.Succeeds("replay", r.path, "arg.n:1", "name:one", "--against", r.w.Config), "1 equal, 0 different\n")
+	require.Contains(t, r.w.Run("replay", r.path, "ms:x", "--against", r.w.Config).Stderr, `filter "ms:x"`)
 	require.Equal(t, e2e.ExitUsage, r.w.Run("replay", r.path).Code)
 }

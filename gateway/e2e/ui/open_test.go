@@ -20,6 +20,8 @@ func TestARecordingIsShownWithoutServers(t *testing.T) {
 	night, err := filepath.Abs("../../archive/testdata/night.jsonl")
 	require.NoError(t, err)
 	p := w.Pane(140, 40)
+	p.Goblin("open " + night + " ms:x")
+	p.Shows("ms must be a duration", "ended with 2")
 	p.Goblin("open " + night)
 	p.Shows("recording night.jsonl", "web_fetch", "running", "2 unreadable parts")
 	p.Types("c")
