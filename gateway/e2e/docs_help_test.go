@@ -107,32 +107,40 @@ func TestCommandsOfTheDocsExist(t *testing.T) {
 		require.NoError(t, err)
 		for _, file := range files {
 			for _, found := range span.FindAllStringSubmatch(read(t, file), -1) {
-				words := strings.Fields(found[1] + found[2])
-				path := ""
-				for _, word := range words {
-					next := strings.TrimSpace(path + " " + word)
-					if _, ok := help[next]; !ok {
-						break
-					}
-					path = next
-				}
-				if len(words) > 0 && path == "" && regexp.MustCompile(`^[a-z]`).MatchString(words[0]) {
-					t.Errorf("%s: there is no command %q", file, found[0])
-				}
-				for _, word := range words {
-					if word == "--" { // the command of a server follows
-						break
-					}
-					flag, _, _ := strings.Cut(word, "=")
-					if strings.HasPrefix(flag, "--") && !strings.Contains(help[path], flag) {
-						t.Errorf("%s: %q has no flag %s", file, found[0], flag)
-					}
-				}
+				checkCommand(t, help, strings.Fields("goblin "+found[1]+found[2]))
 				checked++
 			}
 		}
 	}
 	require.Greater(t, checked, 100)
+}
+
+// checkCommand reports a command of Goblin that does not exist, and flags that it lacks.
+func checkCommand(t *testing.T, help map[string]string, words []string) {
+	t.Helper()
+	if len(words) < 2 || words[0] != "goblin" {
+		return
+	}
+	path := ""
+	for _, word := range words[1:] {
+		next := strings.TrimSpace(path + " " + word)
+		if _, ok := help[next]; !ok {
+			break
+		}
+		path = next
+	}
+	if path == "" && regexp.MustCompile(`^[a-z]`).MatchString(words[1]) {
+		t.Errorf("there is no command %q", words)
+	}
+	for _, word := range words[1:] {
+		if word == "--" || word == "|" || strings.HasPrefix(word, "#") { // other programs and comments follow
+			break
+		}
+		flag, _, _ := strings.Cut(word, "=")
+		if strings.HasPrefix(flag, "--") && !strings.Contains(help[path], flag) {
+			t.Errorf("%q has no flag %s", words, flag)
+		}
+	}
 }
 
 // A command that accepts --config reads or writes that file.

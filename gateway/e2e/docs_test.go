@@ -22,7 +22,7 @@ import (
 const root = "../.."
 
 // examples are the documents whose examples are tested here; meta has its own tests.
-var examples = []string{"README.md", "gateway/*.md", "gateway/config/README.md", "registry/README.md", "tui/README.md"}
+var examples = []string{"README.md", "gateway/*.md", "gateway/config/README.md", "registry/README.md", "registry/export/README.md", "tui/README.md"}
 
 // block is an example of a document.
 type block struct{ where, language, text string }
@@ -79,13 +79,14 @@ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 	} {
 		e2e.WriteProgram(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
 	}
-	w.Env = append(w.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	w.Env = append(w.Env, "OTEL_TOKEN=token", "PATH="+bin+":"+os.Getenv("PATH"))
 	return w
 }
 
 func TestExamplesOfTheDocsRun(t *testing.T) {
 	t.Parallel()
 	w := besideDaemon(t)
+	_, help := commands(t, w)
 	for _, b := range blocks(t) {
 		t.Run(b.where, func(t *testing.T) {
 			switch b.language {
@@ -95,12 +96,20 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 				said, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s", said)
 			case "yaml":
-				isConfig(t, w, b.text)
+				if strings.HasPrefix(b.text, "ignore:") {
+					areReplayRules(t, w, b.text)
+				} else {
+					isConfig(t, w, b.text)
+				}
 			case "json":
 				isClientConfig(t, w, b.text)
 			case "lua":
 				out := w.RunInput(b.text, "lua", "-")
 				require.Zero(t, out.Code, out.Stderr)
+			case "console": // needs files or programs of the reader, or does not end
+				for line := range strings.Lines(b.text) {
+					checkCommand(t, help, strings.Fields(line))
+				}
 			case "text": // tui draws this picture, and the other one is a drawing
 				require.Regexp(t, `^(gateway/)?README\.md:`, b.where)
 			default:
@@ -129,11 +138,23 @@ func besideDaemon(t *testing.T) *e2e.World {
 // isConfig checks that Goblin accepts a config.
 func isConfig(t *testing.T, w *e2e.World, text string) {
 	t.Helper()
+	if !regexp.MustCompile(`(?m)^(servers|mcpServers):`).MatchString(text) {
+		text += "servers: {example: {command: sh}}\n"
+	}
 	file := filepath.Join(w.Dir, "example.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	out := w.Run("validate", "--config", file)
 	require.Zero(t, out.Code, out.Stderr)
 	require.Empty(t, out.Stderr, "no warnings")
+}
+
+// areReplayRules checks that Goblin accepts rules, which it reads before the recording.
+func areReplayRules(t *testing.T, w *e2e.World, text string) {
+	t.Helper()
+	file := filepath.Join(w.Dir, "rules.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	out := w.Run("stdio", "--replay", "none.jsonl", "--rules", file)
+	require.Equal(t, e2e.ExitNotFound, out.Code, out.Stderr)
 }
 
 // isClientConfig runs an entry of a client's config as the client would.

@@ -43,6 +43,7 @@ func TestTrafficShowsTheRequestsOfTheDaemon(t *testing.T) {
 
 	c := w.Bridged()
 	require.Contains(t, c.CallText("shop_stat", e2e.Obj{"path": "src/main.go", "deep": e2e.Obj{"n": 5}}), "shop:stat")
+	c.Notify("notifications/roots/list_changed", nil)
 	c.Fault("resources/read", e2e.Obj{"uri": "none:such"})
 	text := w.Succeeds("traffic", "method:tools/call")
 	require.Regexp(t, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}  \S+ → shop +shop_stat +ok +[\d.]+ .s +\d+ B\n$`, text)
