@@ -22,25 +22,65 @@ import (
 var update = flag.Bool("update", false, "draw the pictures of the README again")
 
 // The README shows the demo as the binary draws it, on a dark and on a light terminal.
-// Times and counts differ in each run, so only the words of the picture are compared.
+// Times and counts differ in each run, so only the words of the pictures are compared.
 func TestPictureOfTheReadmeIsCurrent(t *testing.T) {
 	t.Parallel()
+	eachTheme(t, "picture", func(w *e2e.World) string {
+		p := demo(w, 112, 24)
+		p.Types("4js")
+		p.Keys("Enter")
+		return capture(p, "the clock, just read", func(text string) bool {
+			return regexp.MustCompile(`\b\d+ updates`).MatchString(text) && !strings.Contains(text, "stale") && !strings.Contains(text, "ubscribed to")
+		})
+	})
+}
+
+func TestPictureOfTheTimelineIsCurrent(t *testing.T) {
+	t.Parallel()
+	eachTheme(t, "timeline", func(w *e2e.World) string {
+		p := demo(w, 112, 34)
+		cursor, agent := named(w, "cursor"), named(w, "claude-code")
+		p.Types(":timeline")
+		p.Keys("Enter")
+		p.Shows("[Time line]", "cursor 1", "claude-code 1")
+		p.Types("/-initialize")
+		p.Keys("Enter")
+		p.Hides("claude-code")
+		slow := cursor.Begin("tools/call", e2e.Obj{"name": "clock_countdown", "arguments": e2e.Obj{"from": 6, "interval_ms": 300}, "_meta": e2e.Obj{"progressToken": 1}})
+		p.Shows("cursor 1", "progress") // the order of the groups
+		agent.Ok("tools/call", e2e.Obj{"name": "library_search_books", "arguments": e2e.Obj{"query": "cosy mystery"}})
+		agent.Ok("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `for i = 1, 2 do clock.countdown{from=i, interval_ms=150} end
+return library.search_books{query="dragon"}`}})
+		agent.Ok("tools/call", e2e.Obj{"name": "library_take_inventory", "arguments": e2e.Obj{"shelves": 4, "pace_ms": 150}, "_meta": e2e.Obj{"progressToken": 2}})
+		require.Nil(w.T, cursor.End(slow).Error)
+		agent.Ok("resources/read", e2e.Obj{"uri": "clock://now"})
+		p.Shows("clock://now")
+		p.Types("+")
+		p.Hides(" 5 s, following")
+		return capture(p, "all calls", func(text string) bool {
+			return !strings.Contains(text, "connected")
+		})
+	})
+}
+
+// named returns a client of the daemon with a name.
+func named(w *e2e.World, name string) *e2e.Client {
+	w.AllowDaemon = true
+	c := w.Pipe("stdio")
+	c.Ok("initialize", e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": name, "version": "1"}})
+	c.Notify("notifications/initialized", nil)
+	return c
+}
+
+// eachTheme draws a picture in both themes, and compares or writes it.
+func eachTheme(t *testing.T, name string, draw func(w *e2e.World) (screen string)) {
 	for _, theme := range []struct{ name, background string }{{"dark", "15;0"}, {"light", "0;15"}} {
 		t.Run(theme.name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.DemoWorld(t)
 			w.Env = append(w.Env, "COLORFGBG="+theme.background)
-			p := demo(w, 112, 24)
-			p.Types("4js")
-			p.Keys("Enter")
-			var screen string
-			p.Until("the clock, just read", func(string) bool {
-				screen = p.Tmux("capture-pane", "-e", "-p")
-				text := sgr.ReplaceAllString(screen, "")
-				return regexp.MustCompile(`\b\d+ updates`).MatchString(text) && !strings.Contains(text, "stale") && !strings.Contains(text, "ubscribed to")
-			})
-			drawn := drawSVG(screen, theme.name == "light")
-			path := "../../../tui/picture-" + theme.name + ".svg"
+			drawn := drawSVG(draw(w), theme.name == "light")
+			path := "../../../tui/" + name + "-" + theme.name + ".svg"
 			if *update {
 				require.NoError(t, os.WriteFile(path, []byte(drawn), 0o644))
 				return
@@ -50,6 +90,15 @@ func TestPictureOfTheReadmeIsCurrent(t *testing.T) {
 			require.Equal(t, words(string(committed)), words(drawn), "run task picture")
 		})
 	}
+}
+
+// capture waits for a condition and returns the lines with their escape sequences.
+func capture(p *e2e.Pane, what string, ok func(text string) bool) (screen string) {
+	p.Until(what, func(string) bool {
+		screen = p.Tmux("capture-pane", "-e", "-p")
+		return ok(sgr.ReplaceAllString(screen, ""))
+	})
+	return screen
 }
 
 // words returns the words of a picture that are the same in each run, sorted.
