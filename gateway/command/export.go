@@ -38,8 +38,8 @@ func (a *App) export() *cobra.Command {
 		GroupID: cli.GroupRecord,
 		Short:   "Export recorded traffic to other formats",
 		Long: `Write recorded traffic in another format. FILE is a recording, a folder of
-recordings, or FILE#NUMBER for one request and what it caused. Without FILE, the
-running daemon's traffic is written.
+recordings, or FILE#NUMBER for one request and what it caused. Without FILE, it is
+the running daemon's traffic, or without a daemon the config's recordings.
 
 FILTER is as for goblin traffic. Without --format, the name of the output decides.
 Secrets are masked, but arguments and results are included.`,
@@ -170,9 +170,17 @@ func (j *exportJob) open() (export.Source, error) {
 	return r, nil
 }
 
-// readDaemon reads the traffic of the running daemon.
+// readDaemon reads the traffic of the running daemon. Without one, it selects the
+// recordings of the config.
 func (j *exportJob) readDaemon(ctx context.Context) error {
 	r, err := j.findDaemon(ctx)
+	if errors.Is(err, daemon.ErrNotRunning) && r != nil {
+		if dir := j.recordings(); dir != "" {
+			j.Warn("no daemon is running; exporting the recordings in %s", dir)
+			j.from = recording.Argument{Path: dir}
+			return nil
+		}
+	}
 	if err != nil {
 		return r.explain(err)
 	}
