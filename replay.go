@@ -18,6 +18,9 @@ func withReplay(cmd *cobra.Command, run func(ctx context.Context, r serve.Replay
 	real := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if r.Recording != "" {
+			if cmd.Flags().Changed("record") {
+				return cli.Usage(cmd, "--record and --replay exclude each other")
+			}
 			return run(cmd.Context(), r)
 		}
 		for _, name := range []string{"fast", "rules", "missing"} {

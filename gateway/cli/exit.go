@@ -61,7 +61,7 @@ func ExitCode(err error) int {
 		return CodeConfig
 	case errors.Is(err, daemon.ErrNotRunning):
 		return CodeConnect
-	case errors.Is(err, recording.ErrNotFound):
+	case errors.Is(err, recording.ErrNotFound), errors.Is(err, recording.ErrNoRequest):
 		return CodeNotFound
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return CodeTimeout

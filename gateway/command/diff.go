@@ -67,11 +67,10 @@ func (a *App) compareSources(names []string, ignore compare.Patterns) (*compare.
 	for i, name := range names {
 		s, err := compare.ReadSource(name, a.In)
 		if err != nil {
-			code := cli.CodeFailure
 			if errors.Is(err, fs.ErrNotExist) {
-				code = cli.CodeNotFound
+				return nil, cli.Fail(cli.CodeNotFound, "%w", err)
 			}
-			return nil, cli.Fail(code, "%w", err)
+			return nil, err
 		}
 		sides[i] = s
 	}

@@ -63,7 +63,7 @@ servers: goblin serve --replay FILE.`,
 				return cli.Usage(cmd, "%v", err)
 			}
 			a.ConfigFlag = against
-			cfg, err := a.Load()
+			cfg, err := a.LoadFile(against)
 			if err != nil {
 				return err
 			}

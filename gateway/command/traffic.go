@@ -206,10 +206,7 @@ func (a *App) showRecordings(ctx context.Context, f *trafficFlags, from recordin
 		s.Progress = a.Err
 	}
 	err = s.Run(ctx)
-	switch {
-	case errors.Is(err, recording.ErrNoRequest):
-		return cli.Fail(cli.CodeNotFound, "%s: %w", from.Path, err)
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("read recordings: %w", err)
 	}
 	a.reportHidden(p)

@@ -31,6 +31,13 @@ func TestMissingRecordingsAreNotFound(t *testing.T) {
 		require.Contains(t, out.Stderr, "none", command)
 		require.Empty(t, out.Stdout, command)
 	}
+	path := recorded(t, w)
+	for _, command := range []string{"traffic --from " + path + "#99", "export --format jsonl " + path + "#99", "diff " + path + "#99 " + path + "#1", "replay --yes --against " + w.Config + " " + path + "#99"} {
+		require.Equal(t, e2e.ExitNotFound, w.Run(strings.Fields(command)...).Code, command)
+	}
+	both := w.Run("serve", "--replay", path, "--record", w.Dir)
+	require.Equal(t, e2e.ExitUsage, both.Code)
+	require.Contains(t, both.Stderr, "--record and --replay exclude each other")
 }
 
 func TestTrafficShowsTheRequestsOfTheDaemon(t *testing.T) {
