@@ -111,6 +111,18 @@ func TestTwoCallsAreComparedByPath(t *testing.T) {
 	require.NotContains(t, r.screen(), "marked A")
 }
 
+func TestSwappedSidesHaveTheSameIgnoredPaths(t *testing.T) {
+	t.Parallel()
+	r := newCompareUI(t, 120, 40, plainEnv)
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Session: "c1", Client: "my-agent", Server: "odd", Method: "tools/call", Name: "odd_price", Original: "price", Status: "success",
+		Request: []byte(`{"name":"odd_price","arguments":{"n":"2"}}`), Response: []byte(`{"content":[]}`),
+	})
+	r.refresh(registry.Traffic).keys("k v j v n i")
+	require.Contains(t, r.screen(), "1 path ignored")
+	require.Contains(t, r.keys("s").screen(), "1 path ignored")
+}
+
 func TestAComparisonFollowsTheWidth(t *testing.T) {
 	t.Parallel()
 	r := newCompareUI(t, 80, 24, plainEnv).keys("k v j v")

@@ -54,8 +54,8 @@ func (m *Marks) open(a, b *Side) tea.Cmd {
 	return tea.Batch(m.app.Push(v), v.compute())
 }
 
-// subject returns the key of the ignored paths.
-func (v *View) subject() string { return v.b.Subject }
+// subject returns the key of the ignored paths. Swapped sides have the same one.
+func (v *View) subject() string { return max(v.a.Subject, v.b.Subject) }
 
 func (v *View) patterns() compare.Patterns {
 	p, _ := compare.ParseIgnored(v.marks.ignored[v.subject()]...) // checked before
