@@ -128,7 +128,7 @@ func TestPaletteTogglesTheRecording(t *testing.T) {
 	require.Contains(t, r.screen(), "Recording to /state/recordings")
 	require.Contains(t, r.line("goblin"), "REC")
 	r.backend.recorded.Dropped = 1200
-	r.refresh(registry.Servers)
+	r.app.header.refresh(r.app)
 	require.Contains(t, r.line("goblin"), "REC, 1200 lost")
 	r.runCommand("record")
 	require.Contains(t, r.screen(), "Recording stopped: 2.1 MB in /state/recordings")

@@ -54,3 +54,14 @@ func TestTheClockOfARecordingStandsStill(t *testing.T) {
 	require.Contains(t, r.screen(), "recording night")
 	require.NotContains(t, r.screen(), "\x1b[2J")
 }
+
+func TestEmptyTabsOfARecordingExpectNothing(t *testing.T) {
+	t.Parallel()
+	r := newTestUIWith(t, registry.New(registry.Options{}), &fakeClock{current: time.Now()}, 120, 40, plainEnv, ofRecording)
+	for tab, want := range map[string]string{
+		"traffic": "No requests in this recording.", "timeline": "No requests in this recording.",
+		"stderr": "Recordings contain no output of servers.", "goblin": "No problems in this recording.",
+	} {
+		require.Contains(t, r.runCommand(tab).screen(), want)
+	}
+}

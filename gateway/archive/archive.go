@@ -33,6 +33,8 @@ const (
 	maxLargeBody = 16 << 20
 	// maxServers is the number of servers that a recording may name.
 	maxServers = 1_000
+	// screenTransport is the recorded transport of UIs.
+	screenTransport = "screen"
 	// progressLines is the number of lines between two reports of progress.
 	progressLines = 256
 )

@@ -68,6 +68,19 @@ func TestARecordingShowsWhatClientsSaw(t *testing.T) {
 	require.Contains(t, all, "body 00000000… of 70.0 kB is missing")
 }
 
+// A file begins with the connected sessions, which are older than the recording.
+func TestARecordingBeginsWithItsFirstEvent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"type":"recording","time":"2026-03-01T02:06:00Z","version":1,"bodies":true}
+{"type":"client","time":"2026-02-01T00:00:00Z","session":"u1","client":"goblin","transport":"screen"}
+{"type":"end","time":"2026-03-01T02:07:00Z"}
+`), 0o600))
+	a := load(t, path, archive.Options{})
+	require.Equal(t, "2026-03-01T02:06:00Z", a.Start.UTC().Format(time.RFC3339))
+	require.True(t, a.Registry.Sessions()[0].Screen, "a UI is no client")
+}
+
 func TestLargeBodiesAreReadFromTheirFiles(t *testing.T) {
 	t.Parallel()
 	a := load(t, "testdata/night.jsonl", archive.Options{})

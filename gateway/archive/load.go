@@ -75,7 +75,7 @@ func (l *loader) add(line *recording.Line, folder string) {
 	if !line.Time.IsZero() {
 		line.Time = line.Time.Local()
 		l.at = line.Time
-		if a.Start.IsZero() || line.Time.Before(a.Start) {
+		if line.Type != recording.TypeClient && (a.Start.IsZero() || line.Time.Before(a.Start)) { // clients connected earlier
 			a.Start = line.Time
 		}
 	}
@@ -98,7 +98,7 @@ func (l *loader) add(line *recording.Line, folder string) {
 	case recording.TypeList:
 		l.list(line)
 	case recording.TypeClient:
-		l.reg.SetSession(registry.Session{ID: line.Session, Transport: line.Transport, Client: line.Client, Version: line.ClientVersion, Protocol: line.Protocol, Since: line.Time})
+		l.reg.SetSession(registry.Session{ID: line.Session, Transport: line.Transport, Client: line.Client, Version: line.ClientVersion, Protocol: line.Protocol, Screen: line.Transport == screenTransport, Since: line.Time})
 		a.details[line.Session] = recording.Line{Profile: line.Profile}
 	case recording.TypeClosed:
 		l.closeSession(line.Session)

@@ -282,6 +282,15 @@ func (p *Logs) Empty() []string {
 	if hidden := p.foldedLine(); p.IsTraffic() && hidden != "" {
 		return []string{"Hidden: " + hidden + ".", "", p.app.KeyOf("shown") + " changes the filter."}
 	}
+	switch {
+	case p.app.ReadOnly == "":
+	case p.IsTraffic():
+		return []string{"No requests in this recording."}
+	case p.Open == TabStderr:
+		return []string{"Recordings contain no output of servers."}
+	case p.Open == TabGoblin:
+		return []string{"No problems in this recording."}
+	}
 	switch p.Open {
 	case TabTraffic:
 		return []string{"No requests yet.", "", "Requests between clients and servers appear here."}

@@ -40,11 +40,14 @@ func (p *Pane) Subject() pane.Subject {
 		case r.off:
 			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: "Disabled for all clients, so it costs nothing. " + off + " enables it."})
 		case r.original != "" && r.idle > 0:
-			text := fmt.Sprintf("Never called (counting for %s)", termtext.Age(now.Sub(since)))
+			text := fmt.Sprintf("Never called (counting for %s).", termtext.Age(now.Sub(since)))
 			if !r.LastUsed.IsZero() || now.Sub(since) > report.UnusedAfter {
-				text = "Not called in 30 days"
+				text = "Not called in 30 days."
 			}
-			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: text + ". " + off + " disables it and saves " + uicontext.FormatCount(r.Tokens) + " tokens."})
+			if p.app.ReadOnly == "" {
+				text += " " + off + " disables it and saves " + uicontext.FormatCount(r.Tokens) + " tokens."
+			}
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: text})
 		case r.idle > 0:
 			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: termtext.Count(r.idle, "tool") + " not called in 30 days, or since counting began; filter Tools by unused:yes."})
 		}
