@@ -1,15 +1,11 @@
 package tui
 
 import (
-	"cmp"
-	"context"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
 	"goblin/registry/query"
@@ -189,55 +185,6 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	a.Say("Theme: %s", name)
 	return a.Details[a.Open].Build(true, false)
 }
-
-// entrySearch is the search index of "open", from the catalog when the palette opened.
-type entrySearch struct {
-	rows  [registry.Kinds][]*registry.Entry
-	index [registry.Kinds]*query.Index
-}
-
-const maxFoundEntries = 50
-
-// newEntrySearch indexes names only; the panes' own indexes also contain descriptions.
-func newEntrySearch(s *registry.Snapshot) *entrySearch {
-	p := &entrySearch{}
-	for k := range registry.Kind(registry.Kinds) {
-		rows := slices.AppendSeq(make([]*registry.Entry, 0, s.Count(k)), s.All(k))
-		p.rows[k] = rows
-		p.index[k] = query.NewIndex(len(rows), func(i int) string { return rows[i].Listed + "\x00" + rows[i].Label })
-	}
-	return p
-}
-
-func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
-	var words []string
-	for w := range strings.FieldsSeq(text) {
-		words = append(words, `~"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
-	}
-	q := query.Parse(strings.Join(words, " "), nil)
-	var found []*registry.Entry
-	for k := range p.index {
-		rows, err := q.Match(ctx, p.index[k], now)
-		if err != nil {
-			return nil
-		}
-		for _, i := range rows[:min(len(rows), maxFoundEntries)] {
-			found = append(found, p.rows[k][i])
-		}
-	}
-	low := strings.ToLower(strings.Join(strings.Fields(text), ""))
-	score := make(map[*registry.Entry]int, len(found))
-	for _, m := range fuzzy.FindFromNoSort(low, entries(found)) {
-		score[found[m.Index]] = m.Score
-	}
-	slices.SortStableFunc(found, func(x, y *registry.Entry) int { return cmp.Compare(score[y], score[x]) })
-	return found
-}
-
-type entries []*registry.Entry
-
-func (l entries) String(i int) string { return strings.ToLower(l[i].Listed) }
-func (l entries) Len() int            { return len(l) }
 
 func (a *app) serverCommands() []command {
 	servers := a.servers()

@@ -158,7 +158,7 @@ func (a *app) headerLine() string {
 		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
 	}
 	var right []string
-	if text := pane.RecordingMark(h.record); text != "" {
+	if text := uicontext.RecordingMark(h.record); text != "" {
 		right = append(right, lk.Bad.On(text))
 	}
 	if a.Logs().Paused {

@@ -13,6 +13,7 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/query"
 	"goblin/registry/suggest"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
@@ -30,9 +31,9 @@ type palette struct {
 	note         string // why the last Enter ran nothing
 	historyIndex int    // or -1
 
-	entries      *entrySearch // of "open", nil until built
-	searching    bool         // a search is running
-	enterPending bool         // before the results arrived
+	entries      *dialog.EntrySearch // of "open", nil until built
+	searching    bool                // a search is running
+	enterPending bool                // before the results arrived
 	gen          int
 	cancel       context.CancelFunc
 }
@@ -158,9 +159,9 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 	return func() tea.Msg {
 		defer cancel()
 		if where == nil {
-			where = newEntrySearch(snap)
+			where = dialog.NewEntrySearch(snap)
 		}
-		found := where.search(ctx, text, now)
+		found := where.Search(ctx, text, now)
 		return keys.FuncMsg(func() tea.Cmd {
 			d.entries = where
 			if gen != d.gen {

@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
@@ -212,7 +213,7 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, "x://thing-02999", r.app.Panes[pane.PaneResources].Item().Name, "also behind a filter that runs in a command")
 	r.keys(":").typeText("open thing")
-	require.Len(t, r.app.Dialogs[0].(*palette).list, maxFoundEntries)
+	require.Len(t, r.app.Dialogs[0].(*palette).list, dialog.MaxFoundEntries)
 }
 
 func TestPaletteRemembersCommands(t *testing.T) {

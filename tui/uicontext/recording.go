@@ -1,4 +1,4 @@
-package pane
+package uicontext
 
 import (
 	"fmt"
@@ -7,23 +7,22 @@ import (
 
 	"goblin/registry/report"
 	"goblin/registry/termtext"
-	"goblin/tui/uicontext"
 )
 
 // ToggleRecording starts or stops the recording of traffic. show receives the running
 // one, or nil.
-func (a *Layout) ToggleRecording(show func(*report.Recording)) tea.Cmd {
+func (c *Context) ToggleRecording(show func(*report.Recording)) tea.Cmd {
 	var running, stopped *report.Recording
-	return a.Do(func() (err error) {
-		running, stopped, err = a.Backend.ToggleRecording()
+	return c.Do(func() (err error) {
+		running, stopped, err = c.Backend.ToggleRecording()
 		return err
 	}, "record", func() tea.Cmd {
 		show(running)
 		switch {
 		case running != nil:
-			return a.Say("Recording to %s", uicontext.SanitizeLine(running.Folder))
+			return c.Say("Recording to %s", SanitizeLine(running.Folder))
 		case stopped != nil:
-			return a.Say("Recording stopped: %s in %s", termtext.Size(stopped.Bytes), uicontext.SanitizeLine(stopped.Folder))
+			return c.Say("Recording stopped: %s in %s", termtext.Size(stopped.Bytes), SanitizeLine(stopped.Folder))
 		}
 		return nil
 	})
@@ -37,7 +36,7 @@ func RecordingMark(r *report.Recording) string {
 	case r.Error != "": // the notice shows it
 		return "REC stopped"
 	case r.Dropped > 0:
-		return fmt.Sprintf("REC, %s lost", uicontext.FormatInt(r.Dropped))
+		return fmt.Sprintf("REC, %s lost", FormatInt(r.Dropped))
 	}
 	return "REC"
 }
