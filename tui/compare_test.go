@@ -75,6 +75,7 @@ func TestTwoCallsAreComparedByPath(t *testing.T) {
 	require.Contains(t, r.line("marked A"), "12:00:01", "new rows must not move the mark")
 	r.keys("/ l a t e r esc j v")
 	require.Contains(t, r.line("Compare tools/call odd_counter"), "1 of 7")
+	require.NotContains(t, r.screen(), "Marked as A")
 	require.Contains(t, r.line("arguments.n  3 → 2"), `arguments.label  "run2" → "run9"`)
 	require.Contains(t, r.screen(), "same definition (hash ")
 	require.NotContains(t, r.screen(), "progressToken")

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -73,14 +74,23 @@ func (a *app) showRecording() tea.Cmd {
 // recordingHeader is the header's text for a recording.
 func (a *app) recordingHeader() string {
 	lk, r := a.Theme, a.o.Recording
-	text := " " + lk.Accent.On("goblin") + "  " + lk.Warn.On("recording") + " " + uicontext.SanitizeLine(r.Name)
-	if !r.Start.IsZero() {
-		text += "  " + r.span()
+	name := strings.TrimSuffix(strings.TrimSuffix(r.Name, ".gz"), ".jsonl")
+	text := " " + lk.Accent.On("goblin") + "  " + lk.Warn.On("recording") + " " + uicontext.SanitizeLine(name)
+	add := func(part string) {
+		if theme.Width(text)+2+theme.Width(part) < a.W {
+			text += "  " + part
+		}
 	}
-	text += fmt.Sprintf("  servers %d  clients %d", a.header.servers, a.header.clients)
+	if !r.Start.IsZero() {
+		add(r.span())
+	}
+	add(fmt.Sprintf("servers %d", a.header.servers))
+	if n := a.header.clients; n > 0 {
+		add(fmt.Sprintf("clients %d", n))
+	}
 	a.clientsEnd = theme.Width(text)
 	if n := a.Logs().InFlight(); n > 0 {
-		text += fmt.Sprintf("  in flight %d", n)
+		add(fmt.Sprintf("in flight %d", n))
 	}
 	return text
 }

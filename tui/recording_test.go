@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -64,4 +65,17 @@ func TestEmptyTabsOfARecordingExpectNothing(t *testing.T) {
 	} {
 		require.Contains(t, r.runCommand(tab).screen(), want)
 	}
+}
+
+func TestTheHeaderOfARecordingOmitsWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, plainEnv, ofRecording, func(o *Options) { o.Recording.Name = "20261120T110000.000Z.jsonl.gz" })
+	require.Equal(t, " goblin  recording 20261120T110000.000Z  2026-11-20 11:00:00 to 12:00:00", strings.TrimSuffix(r.line("recording"), "  servers 4"))
+	require.Contains(t, r.resize(120, 40).line("recording"), "servers 4  clients 2")
+}
+
+func TestARecordingWithoutClientsHasAnEmptyList(t *testing.T) {
+	t.Parallel()
+	r := newTestUIWith(t, registry.New(registry.Options{}), &fakeClock{current: time.Now()}, 120, 40, plainEnv, ofRecording)
+	require.Contains(t, r.keys("0").screen(), "No clients were connected at the end of the recording.")
 }

@@ -51,6 +51,7 @@ type row struct {
 // open compares two sides.
 func (m *Marks) open(a, b *Side) tea.Cmd {
 	v := &View{app: m.app, marks: m, a: a, b: b, cursor: -1}
+	m.app.Flash = uicontext.Flash{} // how to compare
 	return tea.Batch(m.app.Push(v), v.compute())
 }
 

@@ -219,7 +219,11 @@ func (d *Clients) Lines(w, h int) []string {
 	lk := d.app.Theme
 	body := max(h-5, 1)
 	out := d.Table.Grid(lk, w, body, true)
-	if d.Table.Len() == 0 && body > 1 {
+	switch {
+	case body < 2 || d.Table.Len() > 0:
+	case d.Table.FilterText == "":
+		out[1] = lk.Fit("  No clients were connected at the end of the recording.", w)
+	default:
 		out[1] = lk.Fit("  No matches for "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
 	var below []string
