@@ -312,7 +312,7 @@ func (c *Chart) Lines(lk *theme.Theme, w, h int, focused bool, now time.Time) []
 		out = append(out, lk.Fit(l.line(lk, labels, a, c.lastOf(c.now)), w))
 	}
 	if legend {
-		out = append(out, lk.Fit("  "+legendLine(lk), w))
+		out = append(out, lk.Fit(legendLine(lk, w), w))
 	}
 	return out[:h]
 }
@@ -346,23 +346,31 @@ func (c *Chart) below(h int) (lanes []lane, legend bool) {
 	return lanes, h >= 12
 }
 
-func legendLine(lk *theme.Theme) string {
-	var parts []string
+// legendLine explains the cells of bars, in short words if w is small.
+func legendLine(lk *theme.Theme, w int) string {
+	long, short := "", ""
 	for _, k := range []struct {
-		kind kind
-		name string
+		kind        kind
+		name, short string
 	}{
-		{working, "works"},
-		{starting, "server starts"},
-		{queued, "waits in queue"},
-		{asking, "waits for user"},
-		{dot, "progress"},
-		{failure, "failed"},
-		{head, "running"},
+		{working, "works", "works"},
+		{starting, "server starts", "start"},
+		{queued, "waits in queue", "queue"},
+		{asking, "waits for user", "user"},
+		{dot, "progress", "progress"},
+		{failure, "failed", "failed"},
+		{head, "running", "running"},
 	} {
-		parts = append(parts, k.kind.style(lk, false).On(glyph(lk, k.kind))+" "+lk.Dim.On(k.name))
+		mark := "  " + k.kind.style(lk, false).On(glyph(lk, k.kind)) + " "
+		long += mark + lk.Dim.On(k.name)
+		if add := mark + lk.Dim.On(k.short); theme.Width(short)+theme.Width(add) <= w {
+			short += add
+		}
 	}
-	return strings.Join(parts, "  ")
+	if theme.Width(long) <= w {
+		return long
+	}
+	return short
 }
 
 func (c *Chart) axisLine(lk *theme.Theme, labels int, a axis) string {

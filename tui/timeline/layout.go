@@ -127,6 +127,7 @@ func bounded(d time.Duration) time.Duration { return max(0, min(d, maxDuration))
 
 type node struct {
 	row      Row
+	parent   *node
 	children []*node
 	progress []*registry.TrafficRecord
 	failedAt time.Time // of the last attempt
@@ -234,9 +235,13 @@ func (b *builder) add(c *Call) {
 		b.roots = append(b.roots, n)
 		return
 	}
-	parent.children = append(parent.children, n)
-	if isForUser(r) {
+	n.parent, parent.children = parent, append(parent.children, n)
+	for isForUser(r) && parent != nil {
 		parent.row.waits = append(parent.row.waits, interval{r.Time, end(r, r.Time)})
+		if parent.row.Role == Retry { // the first attempt had ended
+			break
+		}
+		parent = parent.parent
 	}
 }
 

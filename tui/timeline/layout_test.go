@@ -224,6 +224,34 @@ func TestWaitsDifferFromWork(t *testing.T) {
 	require.Regexp(t, `runs +#+> 10 s running`, text)
 }
 
+// The user's wait is at its time in all calls that waited.
+func TestAScriptWaitsWhileItsCallWaits(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	in := func(parent uint64) func(*registry.TrafficRecord) {
+		return func(r *registry.TrafficRecord) { r.Parent = parent }
+	}
+	calls := []timeline.Call{
+		with(call(1, "script", 0, 20*s), func(r *registry.TrafficRecord) { r.UserWait = 4 * s }),
+		with(call(2, "asks", 2*s, 8*s), in(1)),
+		with(call(3, "", 4*s, 4*s), func(r *registry.TrafficRecord) {
+			r.Parent, r.Number, r.Direction, r.Method = 2, 0, registry.ToClient, "elicitation/create"
+		}),
+		with(call(4, "works", 10*s, 10*s), in(1)),
+	}
+	text := frame(chartOf(calls), 120, 9, began.Add(20*s))
+	require.Regexp(t, `script +#+\.+#{9}`, text)
+	require.Regexp(t, `works +#{9}`, text)
+}
+
+func TestTheLegendFitsItsWidth(t *testing.T) {
+	t.Parallel()
+	calls := []timeline.Call{call(1, "a", 0, time.Second)}
+	require.Contains(t, frame(chartOf(calls), 100, 14, began), "s server starts  q waits in queue  . waits for user  * progress  x failed  > running")
+	require.Contains(t, frame(chartOf(calls), 78, 14, began), "s start  q queue  . user  * progress  x failed  > running")
+	require.NotContains(t, frame(chartOf(calls), 50, 14, began), "fai")
+}
+
 func TestLabelsOfTheAxisAreReadableAtEveryZoom(t *testing.T) {
 	t.Parallel()
 	c := chartOf([]timeline.Call{call(1, "a", 0, 400*24*time.Hour), call(2, "b", time.Second, 20*time.Microsecond)})
