@@ -57,3 +57,14 @@ func TestTheDetailOfAToolShowsItsChanges(t *testing.T) {
 	r.keys("2 / forecast enter enter")
 	require.Regexp(t, `Changes by the server[\s\S]*2026-11-20 12:01 +argument "unit" is now required[\s\S]*argument "unit" added`, r.screen())
 }
+
+func TestAnEmptyListOfToolsNamesHiddenOnes(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 120, 40, "github")
+	r.setReady("github").setList("github", registry.Tool)
+	require.Contains(t, r.keys("2").screen(), "No server offers tools.")
+	r.reg.SetUnapproved("github", []registry.UnapprovedTool{{Server: "github", Name: "search", New: true, Hidden: true, Offered: []byte(`{"name":"search"}`)}})
+	r.refresh(registry.Pins)
+	require.Contains(t, r.screen(), "Hidden until you approve them: 1 tool.")
+	require.Contains(t, r.screen(), "1 shows their servers; A there approves them.")
+}

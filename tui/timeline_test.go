@@ -186,6 +186,7 @@ func TestARangeOfTheTimelineFiltersAllTabs(t *testing.T) {
 	require.NotContains(t, r.screen(), "odd_counter")
 	r.keys("esc").runCommand("stderr")
 	require.Empty(t, r.filterText(), "removed everywhere")
+	require.Contains(t, r.screen(), "The range is removed from all tabs")
 	require.Contains(t, r.screen(), "too early")
 }
 

@@ -14,6 +14,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 	"goblin/tui/compare"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
@@ -235,6 +236,16 @@ func (p *Tools) Tab() (name, count string) {
 		count += " " + p.app.Theme.Failed + uicontext.FormatCount(p.awaiting)
 	}
 	return name, count
+}
+
+func (p *Tools) Empty() []string {
+	if p.awaiting == 0 {
+		return p.callablePane.Empty()
+	}
+	return []string{
+		"Hidden until you approve them: " + termtext.Count(p.awaiting, "tool") + ".", "",
+		p.app.KeyOf("servers") + " shows their servers; " + p.app.KeyOf("approve") + " there approves them.",
+	}
 }
 
 func (p *Tools) Refresh(what registry.Changes) tea.Cmd {

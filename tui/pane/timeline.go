@@ -301,5 +301,6 @@ func (p *Logs) dropRange() tea.Cmd {
 		}
 	}
 	p.rangeTerm = ""
+	p.app.Say("The range is removed from all tabs")
 	return tea.Batch(cmds...)
 }
