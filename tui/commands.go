@@ -30,7 +30,8 @@ type command struct {
 	cursorOnly  bool // acts on the cursor and has no name of its own
 	why         func(arg string) string
 	run         func(arg string) tea.Cmd
-	args        func() []string // values to choose from; nil if unknown
+	args        func() []string         // values to choose from; nil if unknown
+	about       func(arg string) string // describes a value; may be nil
 }
 
 func (c *command) usage() string {
@@ -105,7 +106,7 @@ func (a *app) logCommands() []command {
 	return []command{
 		{names: []string{"events"}, long: "Go to the events of servers and catalog", run: open(pane.TabEvents)},
 		{names: []string{"traffic"}, long: "Go to the traffic: all requests", run: open(pane.TabTraffic)},
-		{names: []string{"export"}, arg: "FORMAT [FILE]", long: "Save the requests that Traffic shows", why: a.Logs().ExportReason, run: a.Logs().Export, args: dialog.ExportFormats},
+		{names: []string{"export"}, arg: "FORMAT [FILE]", long: "Save the requests that Traffic shows", why: a.Logs().ExportReason, run: a.Logs().Export, args: dialog.ExportFormats, about: dialog.ExportText},
 		{names: []string{"timeline"}, long: "Go to the time line: requests as bars", run: open(pane.TabTimeline)},
 		{
 			names: []string{"stderr"}, arg: "SERVER", argOptional: true, long: "Go to the output of servers", args: a.serverNames,

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/tui/dialog"
 )
 
 func TestExportSavesWhatTrafficShows(t *testing.T) {
@@ -49,4 +51,12 @@ func TestExportNamesTheFormatsAndTheReason(t *testing.T) {
 	r.keys("esc").keys("/").typeText("nothing-matches").keys("enter").runCommand("export har")
 	require.Contains(t, r.screen(), "no requests in Traffic match the filter")
 	require.Empty(t, r.term.saved)
+}
+
+func TestThePaletteDescribesEachExport(t *testing.T) {
+	t.Parallel()
+	r := newTrafficUI(t, 120, 40).keys(":").typeText("export ")
+	for _, format := range dialog.ExportFormats() {
+		require.Contains(t, r.line("export "+format), "  As ", format)
+	}
 }

@@ -306,6 +306,9 @@ func (d *palette) row(c *choice, w int) string {
 	column := max(18, min(theme.Width(name), w/2))
 	room := max(w-column-2-theme.Width(key)-2, 0)
 	text := c.command.long
+	if c.command.about != nil {
+		text = cmp.Or(c.command.about(c.arg), text)
+	}
 	style := theme.Style("")
 	if c.why != "" {
 		style = lk.Dim

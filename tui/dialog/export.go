@@ -22,6 +22,17 @@ func ExportFormats() []string {
 	return all
 }
 
+var exportTexts = map[string]string{
+	"har":   "As HAR, for the network tab of browsers",
+	"otlp":  "As OpenTelemetry spans in JSON",
+	"html":  "As a web page with the time line",
+	"jsonl": "As a recording, for goblin open",
+	"curl":  "As a shell script that sends them again with curl",
+}
+
+// ExportText describes a format of [Export].
+func ExportText(format string) string { return exportTexts[format] }
+
 // Export saves n traffic records on the terminal's machine. arg is a format and optionally
 // a path. get is called in a command and returns false for a record that was evicted.
 func Export(a *uicontext.Context, arg string, n int, get func(i int) (registry.TrafficRecord, bool)) tea.Cmd {
