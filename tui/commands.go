@@ -85,12 +85,12 @@ func (a *app) moreCommands() []command {
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Filter by MIME type, such as text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
 		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column, or reverse the order", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
-		{names: []string{"setup"}, long: "Show how to add servers and connect clients", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 	}, append(a.readOnlyCommands(append(a.changingCommands(), a.serverCommands()...)), a.logCommands()...)...)
 }
 
 func (a *app) changingCommands() []command {
 	return []command{
+		{names: []string{"setup"}, long: "Show how to add servers and connect clients", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"record"}, long: "Start or stop recording all traffic", run: func(string) tea.Cmd { return a.ToggleRecording(func(r *report.Recording) { a.header.record = r }) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().NoEditReason() }, run: func(string) tea.Cmd { return a.servers().Add() }},
 		{names: []string{"clear all"}, long: "Remove all cached content", run: func(string) tea.Cmd {

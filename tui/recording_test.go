@@ -24,7 +24,7 @@ func TestARecordingIsReadOnly(t *testing.T) {
 	r.refresh(registry.Pins)
 	for _, keys := range []string{
 		"2 c", "2 r", "2 x", "2 A", "3 c", "3 enter", "4 enter", "4 r", "4 s", "4 t enter", "4 t c", "5 ] k c", "5 ] X",
-		"1 r", "1 a", "1 e", "1 enter", "1 d", "1 A", ": r e s t a r t space f i l e s enter", ": c l e a r space a l l enter", ": a d d enter", "0 d", "w space",
+		"1 r", "1 a", "1 e", "1 enter", "1 d", "1 A", ": r e s t a r t space f i l e s enter", ": c l e a r space a l l enter", ": s e t u p enter", ": a d d enter", "0 d", "w space",
 	} {
 		r.keys(keys)
 		require.Empty(t, r.backend.sentRequests(), keys)
@@ -33,7 +33,7 @@ func TestARecordingIsReadOnly(t *testing.T) {
 			r.keys("esc")
 		}
 	}
-	for keys, want := range map[string]string{"2 c": "no requests are sent", "1 r": "no requests are sent", "1 a": "nothing can be changed", ": a d d enter": "nothing can be changed"} {
+	for keys, want := range map[string]string{"2 c": "no requests are sent", "1 r": "no requests are sent", "1 a": "nothing can be changed", ": a d d enter": "nothing can be changed", ": s e t u p enter": "nothing can be changed"} {
 		r.keys(keys)
 		require.Contains(t, r.screen(), "this is a recording; "+want, keys)
 		r.keys("esc esc")
