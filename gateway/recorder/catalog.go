@@ -13,10 +13,44 @@ import (
 	"goblin/registry/recording"
 )
 
+// view is the catalog and the sessions at a moment. It is immutable.
+type view struct {
+	at       time.Time
+	lists    *registry.Snapshot
+	servers  []registry.ServerState
+	sessions []registry.Session
+	profiles map[string]string // of all sessions
+}
+
+// newView returns the current view. before is the previous one, or nil.
+func newView(o *Options, before *view) *view {
+	v := &view{at: time.Now(), lists: o.Registry.Load(), sessions: o.Registry.Sessions(), profiles: make(map[string]string)}
+	v.servers = o.Registry.StatesIn(v.lists)
+	known := make(map[string]*registry.Session)
+	if before != nil {
+		for i := range before.sessions {
+			known[before.sessions[i].ID] = &before.sessions[i]
+		}
+	}
+	for i := range v.sessions {
+		s := &v.sessions[i]
+		switch old := known[s.ID]; {
+		case old != nil && sameClient(old, s):
+			v.profiles[s.ID] = before.profiles[s.ID]
+		case o.Profile != nil:
+			v.profiles[s.ID] = o.Profile(s.ID)
+		default:
+			v.profiles[s.ID] = ""
+		}
+	}
+	return v
+}
+
 // A catalog contains the servers and sessions that the current file describes. It writes
 // lines about later changes. Only the writer uses it.
 type catalog struct {
 	o        *Options
+	view     *view                  // the described one
 	versions [registry.Kinds]uint64 // of the lists
 	servers  map[string]*serverLines
 	sessions map[string]registry.Session
@@ -50,20 +84,21 @@ func firstOf(lists *registry.Snapshot, server string, k registry.Kind) *registry
 func (c *catalog) appendAll(dst []byte) ([]byte, error) {
 	c.servers, c.sessions, c.running = make(map[string]*serverLines), make(map[string]registry.Session), make(map[uint64]bool)
 	c.versions = [registry.Kinds]uint64{}
-	return c.appendChanges(dst)
+	return c.appendChanges(dst, c.view)
 }
 
-// appendChanges appends lines about servers, lists and new sessions. They precede the
-// traffic that was recorded meanwhile; appendClosed follows it.
-func (c *catalog) appendChanges(dst []byte) (_ []byte, err error) {
-	now, lists := time.Now(), c.o.Registry.Load()
+// appendChanges appends lines about servers, lists and new sessions. appendClosed follows
+// the traffic that was recorded meanwhile.
+func (c *catalog) appendChanges(dst []byte, v *view) (_ []byte, err error) {
+	c.view = v
+	lists := v.lists
 	changed := false
 	for k := range registry.Kind(registry.Kinds) {
 		changed = changed || lists.Version(k) != c.versions[k]
 		c.versions[k] = lists.Version(k)
 	}
-	for _, s := range c.o.Registry.StatesIn(lists) {
-		if dst, err = c.appendServer(dst, now, lists, &s, changed); err != nil {
+	for i := range v.servers {
+		if dst, err = c.appendServer(dst, v.at, lists, &v.servers[i], changed); err != nil {
 			return dst, err
 		}
 	}
@@ -189,26 +224,24 @@ func (c *catalog) compare(l *recording.Line, k registry.Kind, before knownList, 
 	}
 }
 
+func sameClient(a, b *registry.Session) bool {
+	return a.Client == b.Client && a.Version == b.Version && a.Protocol == b.Protocol && a.Transport == b.Transport
+}
+
 func (c *catalog) appendSessions(dst []byte) (_ []byte, err error) {
 	c.closed = make(map[string]bool, len(c.sessions))
 	for id := range c.sessions {
 		c.closed[id] = true
 	}
-	for _, s := range c.o.Registry.Sessions() {
+	for _, s := range c.view.sessions {
 		delete(c.closed, s.ID)
-		s.IdleTime = nil // for the comparison
-		known, ok := c.sessions[s.ID]
-		same := ok && known.Client == s.Client && known.Version == s.Version && known.Protocol == s.Protocol && known.Transport == s.Transport
-		if same {
+		if known, ok := c.sessions[s.ID]; ok && sameClient(&known, &s) {
 			continue
 		}
 		c.sessions[s.ID] = s
 		l := recording.Line{
 			Type: recording.TypeClient, Time: s.Since, Session: s.ID, Client: s.Client, ClientVersion: s.Version,
-			Transport: s.Transport, Protocol: s.Protocol,
-		}
-		if c.o.Profile != nil {
-			l.Profile = c.o.Profile(s.ID)
+			Transport: s.Transport, Protocol: s.Protocol, Profile: c.view.profiles[s.ID],
 		}
 		if dst, err = appendLine(dst, &l); err != nil {
 			return dst, err

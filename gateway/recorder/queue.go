@@ -31,10 +31,11 @@ type queue struct {
 	spare   [][]byte // empty blocks
 }
 
-// item is a block of lines, or one large record.
+// item is a block of lines, one large record, or a view: the catalog from there on.
 type item struct {
 	lines []byte
 	large *largeRecord
+	view  *view
 }
 
 // largeRecord is a record with copies of its unmasked bodies.
@@ -50,12 +51,23 @@ func (q *queue) add(line []byte) {
 		return
 	}
 	if n := len(q.items); n > 0 {
-		if last := &q.items[n-1]; last.large == nil && cap(last.lines)-len(last.lines) >= len(line) {
+		if last := &q.items[n-1]; last.large == nil && last.view == nil && cap(last.lines)-len(last.lines) >= len(line) {
 			last.lines = append(last.lines, line...)
 			return
 		}
 	}
 	q.items = append(q.items, item{lines: append(q.blockLocked(len(line)), line...)})
+}
+
+// addView adds a view. It replaces one that no record follows, so that views take no room.
+func (q *queue) addView(v *view) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := len(q.items); n > 0 && q.items[n-1].view != nil {
+		q.items[n-1].view = v
+		return
+	}
+	q.items = append(q.items, item{view: v})
 }
 
 // growLocked reserves bytes, or counts a dropped record.

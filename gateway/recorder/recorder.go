@@ -34,6 +34,9 @@ const (
 	flushInterval = 500 * time.Millisecond
 	// catalogPause limits how often lines about servers and sessions are written.
 	catalogPause = 50 * time.Millisecond
+	// manySessions is the number from which views are too slow for a read loop. Lines about
+	// sessions may then follow their first requests.
+	manySessions = 256
 	// slowRequest is the time after which a request gets a line before its answer.
 	slowRequest = time.Second
 )
@@ -83,6 +86,9 @@ type Recorder struct {
 	dropped    atomic.Int64
 	problem    atomic.Pointer[error]
 	settings   chan json.RawMessage // capacity one: those of the next file
+	changes    <-chan registry.Changes
+	viewMu     sync.Mutex           // held while a view is made and queued
+	view       atomic.Pointer[view] // the last one
 	cancel     context.CancelFunc
 	work       sync.WaitGroup
 
@@ -110,7 +116,9 @@ func Start(o Options) (*Recorder, error) {
 	r.catalog = &catalog{o: &r.o}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	changes := o.Registry.Watch(ctx, registry.Servers, registry.Sessions, registry.Tools|registry.Prompts|registry.Resources|registry.Templates|registry.Skills)
+	r.changes = o.Registry.Watch(ctx, registry.Servers, registry.Sessions, registry.Tools|registry.Prompts|registry.Resources|registry.Templates|registry.Skills)
+	r.catalog.view = newView(&r.o, nil)
+	r.view.Store(r.catalog.view)
 	err = f.removeLeftovers()
 	if err == nil {
 		err = r.newFile(time.Now())
@@ -120,7 +128,7 @@ func Start(o Options) (*Recorder, error) {
 		return nil, errors.Join(fmt.Errorf("record into %s: %w", f.path, err), f.close())
 	}
 	r.removeSink = o.AddSink(r)
-	r.work.Go(func() { r.run(ctx, changes) })
+	r.work.Go(func() { r.run(ctx) })
 	r.work.Go(func() {
 		r.keep.run(ctx, func(err error) { o.Logger.Warn("recordings not tidied", "folder", f.path, "err", err) })
 	})
@@ -131,6 +139,9 @@ func Start(o Options) (*Recorder, error) {
 func (r *Recorder) Record(rec *registry.TrafficRecord, full telemetry.Bodies) {
 	if r.stopped.Load() {
 		return
+	}
+	if len(r.changes) > 0 && len(r.view.Load().sessions) < manySessions { // before the record that may depend on them
+		r.AddView()
 	}
 	var b encodedBodies
 	if r.o.Bodies {
@@ -144,6 +155,21 @@ func (r *Recorder) Record(rec *registry.TrafficRecord, full telemetry.Bodies) {
 	*buffer = appendRecord((*buffer)[:0], rec, full.Answered, b)
 	r.queue.add(*buffer)
 	lineBuffers.Put(buffer)
+}
+
+// AddView records the current servers, lists and sessions. The recorder does so itself
+// soon after a change, and before the next record. A call is necessary before changes that
+// follow each other at once.
+func (r *Recorder) AddView() {
+	r.viewMu.Lock()
+	defer r.viewMu.Unlock()
+	select {
+	case <-r.changes: // the view contains them
+	default:
+	}
+	v := newView(&r.o, r.view.Load())
+	r.queue.addView(v)
+	r.view.Store(v)
 }
 
 // SetSettings starts a file with other settings, if they differ.
@@ -180,8 +206,8 @@ func (r *Recorder) Close() error {
 }
 
 // run writes until ctx is done or an error occurs.
-func (r *Recorder) run(ctx context.Context, changes <-chan registry.Changes) {
-	err := r.writeUntil(ctx, changes)
+func (r *Recorder) run(ctx context.Context) {
+	err := r.writeUntil(ctx)
 	r.stopped.Store(true)
 	if err == nil {
 		err = r.finish(nil)
@@ -191,15 +217,16 @@ func (r *Recorder) run(ctx context.Context, changes <-chan registry.Changes) {
 	}
 }
 
-func (r *Recorder) writeUntil(ctx context.Context, changes <-chan registry.Changes) error {
+func (r *Recorder) writeUntil(ctx context.Context) error {
 	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
-	watched := changes
+	watched := r.changes
 	var pause <-chan time.Time
 	for {
 		ticked := false
 		select {
 		case <-ctx.Done():
+			r.AddView()
 			return r.flush(true)
 		case settings := <-r.settings:
 			if err := r.changeSettings(settings); err != nil {
@@ -209,9 +236,10 @@ func (r *Recorder) writeUntil(ctx context.Context, changes <-chan registry.Chang
 		case _, ok := <-watched:
 			if watched = nil; ok {
 				pause = time.After(catalogPause)
+				r.AddView()
 			}
 		case <-pause:
-			watched, pause = changes, nil
+			watched, pause = r.changes, nil
 			continue
 		case <-r.queue.full:
 		case <-tick.C:
@@ -223,18 +251,11 @@ func (r *Recorder) writeUntil(ctx context.Context, changes <-chan registry.Chang
 	}
 }
 
-// flush writes the changes of the catalog and the queue, and starts another file if this
+// flush writes the queue, and starts another file if this
 // one is full. With slow it also writes the slow requests.
 func (r *Recorder) flush(slow bool) error {
 	items, dropped := r.queue.take()
 	now := time.Now()
-	first, err := r.catalog.appendChanges(nil)
-	if err != nil {
-		return err
-	}
-	if err := r.file.write(first); err != nil {
-		return err
-	}
 	if err := r.writeItems(items, dropped); err != nil {
 		return err
 	}
@@ -266,6 +287,7 @@ func (r *Recorder) changeSettings(settings json.RawMessage) error {
 	if string(settings) == string(r.current) {
 		return nil
 	}
+	r.AddView()
 	if err := r.flush(false); err != nil {
 		return err
 	}
@@ -275,12 +297,15 @@ func (r *Recorder) changeSettings(settings json.RawMessage) error {
 
 func (r *Recorder) writeItems(items []item, dropped int) error {
 	for i, one := range items {
-		lines := one.lines
-		if one.large != nil {
-			var err error
-			if lines, err = r.encodeLarge(one.large); err != nil {
-				return err
-			}
+		lines, err := one.lines, error(nil)
+		switch {
+		case one.large != nil:
+			lines, err = r.encodeLarge(one.large)
+		case one.view != nil:
+			lines, err = r.catalog.appendChanges(nil, one.view)
+		}
+		if err != nil {
+			return err
 		}
 		if err := r.file.write(lines); err != nil {
 			return err

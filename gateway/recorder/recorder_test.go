@@ -298,6 +298,36 @@ func TestServersListsAndSessionsAreRecorded(t *testing.T) {
 	require.Len(t, only(lines, recording.TypeClosed), 1)
 }
 
+func TestLinesAboutServersAndSessionsPrecedeWhatDependsOnThem(t *testing.T) {
+	t.Parallel()
+	b := start(t, filepath.Join(t.TempDir(), "rec"), nil)
+	list := func(name string) {
+		b.registry.SetList("files", registry.Tool, [][]byte{[]byte(`{"name":"` + name + `","inputSchema":{"type":"object"}}`)})
+	}
+	b.record(call(1, `{}`, `{}`))
+	b.registry.SetSession(registry.Session{ID: "s1", Client: "tester"})
+	b.registry.SetState("files", registry.ServerState{State: registry.StateReady, Listed: true, ServerName: "f"})
+	list("one")
+	b.record(call(2, `{}`, `{}`))
+	list("two")
+	b.record(call(3, `{}`, `{}`))
+	b.registry.SetState("files", registry.ServerState{State: registry.StateStopped})
+	b.registry.DropSession("s1")
+	b.close()
+
+	lines, _ := read(t, b.folder)
+	var order []string
+	for _, l := range lines {
+		switch {
+		case l.Type == recording.TypeRequest:
+			order = append(order, fmt.Sprintf("request %d", l.Number))
+		case l.Handshake != nil || l.Type == recording.TypeList || l.Type == recording.TypeClient || l.Type == recording.TypeClosed:
+			order = append(order, string(l.Type))
+		}
+	}
+	require.Equal(t, []string{"request 1", "server", "client", "request 2", "list", "request 3", "closed"}, order)
+}
+
 func TestASlowRequestIsRecordedBeforeItsAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, filepath.Join(t.TempDir(), "rec"))

@@ -365,6 +365,9 @@ func (i *Stack) Run(outer context.Context) error {
 	i.closing = true
 	i.mu.Unlock()
 	i.serving.Wait()
+	if r := i.recordings.current.Load(); r != nil {
+		r.AddView() // stopping removes the servers' handshakes
+	}
 	stopServers()
 	work.Wait()
 	i.traces.tracer.Close()
