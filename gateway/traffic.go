@@ -65,7 +65,8 @@ func (r *request) trace(u *inflight.Request, b *servers.Server, conn upstream.Co
 func (r *request) OnParked(result []byte, edits []rawjson.Edit) {
 	r.gateway.o.Tracer.Park(r.Request)
 	r.gateway.journal.RecordRequest(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
-		Body: result, Edits: edits, UserAsked: r.call.ResetPrompted(), Call: &r.call,
+		Body: result, Edits: edits, UserAsked: r.call.ResetPrompted(), StartWait: r.startWait, QueueWait: r.queueWait,
+		Original: r.target.Name, Cause: r.cause, Call: &r.call,
 	})
 }
 

@@ -292,6 +292,9 @@ func (l *loader) placeholder(b *recording.Body, text *[]byte, size *int, folder 
 		return false
 	}
 	*text, *size = nil, b.Size
+	if b.File == recording.Omitted {
+		return false
+	}
 	if len(b.File) < 2 || !isHex(b.File) {
 		l.problem("invalid reference to a body: %q", b.File)
 		return false

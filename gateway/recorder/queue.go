@@ -38,10 +38,19 @@ type item struct {
 	view  *view
 }
 
-// largeRecord is a record with copies of its unmasked bodies.
+// largeRecord is a record with copies of its unmasked bodies: params, answer, sent, own.
 type largeRecord struct {
-	rec  registry.TrafficRecord
-	full telemetry.Bodies
+	rec      registry.TrafficRecord
+	answered bool
+	bodies   [4][]byte
+	omitted  [4]int // sizes of the bodies over maxBody
+}
+
+func (l *largeRecord) size() (n int) {
+	for _, b := range l.bodies {
+		n += len(b)
+	}
+	return n
 }
 
 func (q *queue) add(line []byte) {
@@ -97,13 +106,13 @@ func (q *queue) blockLocked(n int) []byte {
 }
 
 func (q *queue) addLarge(rec *registry.TrafficRecord, full telemetry.Bodies) {
-	size := 0
-	for _, b := range []*[]byte{&full.Request, &full.Response, &full.Sent, &full.Answer} {
-		if len(*b) > maxBody {
-			*b = nil
+	one := &largeRecord{answered: full.Answered, bodies: [4][]byte{full.Request, full.Response, full.Sent, full.Answer}}
+	for i, b := range one.bodies {
+		if len(b) > maxBody {
+			one.bodies[i], one.omitted[i] = nil, len(b)
 		}
-		size += len(*b)
 	}
+	size := one.size()
 	q.mu.Lock()
 	ok := q.large < maxLarge && q.growLocked(size) // before the copy, to bound the memory
 	if ok {
@@ -115,10 +124,10 @@ func (q *queue) addLarge(rec *registry.TrafficRecord, full telemetry.Bodies) {
 	if !ok {
 		return
 	}
-	one := &largeRecord{rec: *rec, full: full}
+	one.rec = *rec
 	one.rec.Request, one.rec.Response, one.rec.Wire = nil, nil, bytes.Clone(rec.Wire)
-	for _, b := range []*[]byte{&one.full.Request, &one.full.Response, &one.full.Sent, &one.full.Answer} {
-		*b = bytes.Clone(*b)
+	for i, b := range one.bodies {
+		one.bodies[i] = bytes.Clone(b)
 	}
 	q.mu.Lock()
 	q.items = append(q.items, item{large: one})
@@ -133,8 +142,7 @@ func (q *queue) take() (items []item, dropped int) {
 	for _, one := range items {
 		q.size -= len(one.lines)
 		if one.large != nil {
-			f := &one.large.full
-			q.size -= len(f.Request) + len(f.Response) + len(f.Sent) + len(f.Answer)
+			q.size -= one.large.size()
 			q.large--
 		}
 	}

@@ -329,27 +329,31 @@ func (r *Recorder) writeItems(items []item, dropped int) error {
 // encodeLarge masks the bodies of a record and stores those over the limit in files.
 func (r *Recorder) encodeLarge(one *largeRecord) ([]byte, error) {
 	var b encodedBodies
-	for _, each := range []struct {
-		to   *[]byte
-		body []byte
-	}{{&b.params, one.full.Request}, {&b.answer, one.full.Response}, {&b.sent, one.full.Sent}, {&b.own, one.full.Answer}} {
-		if len(each.body) == 0 {
-			continue
+	for i, to := range []*[]byte{&b.params, &b.answer, &b.sent, &b.own} {
+		var err error
+		switch body := one.bodies[i]; {
+		case one.omitted[i] > 0:
+			*to, err = recording.Body{File: recording.Omitted, Size: one.omitted[i]}.MarshalJSON()
+		case len(body) > 0:
+			*to, err = r.encodeBody(body)
 		}
-		masked := repairJSON(r.o.Mask.Head(each.body, len(each.body)))
-		if len(masked) <= recording.MaxInline {
-			*each.to = masked
-			continue
-		}
-		stored, err := r.file.storeBody(masked)
 		if err != nil {
 			return nil, err
 		}
-		if *each.to, err = stored.MarshalJSON(); err != nil {
-			return nil, err
-		}
 	}
-	return appendRecord(nil, &one.rec, one.full.Answered, b), nil
+	return appendRecord(nil, &one.rec, one.answered, b), nil
+}
+
+func (r *Recorder) encodeBody(body []byte) ([]byte, error) {
+	masked := repairJSON(r.o.Mask.Head(body, len(body)))
+	if len(masked) <= recording.MaxInline {
+		return masked, nil
+	}
+	stored, err := r.file.storeBody(masked)
+	if err != nil {
+		return nil, err
+	}
+	return stored.MarshalJSON()
 }
 
 // newFile starts a file with the header and the complete catalog.

@@ -210,7 +210,9 @@ func TestLargeBodiesAreInFilesOfTheirOwn(t *testing.T) {
 	require.Equal(t, requests[0].Answer.File, requests[2].Answer.File)
 	require.InDelta(t, size(t, b.folder), b.recorded.Bytes, 100, "status has the size")
 	require.Equal(t, 1, count(t, filepath.Join(b.folder, recording.BodyFolder)), "equal bodies share a file")
-	require.Nil(t, requests[3].Answer, "a body over the limit is omitted")
+	require.Equal(t, &recording.Body{File: recording.Omitted, Size: 40<<20 + len(`{"text":""}`)}, requests[3].Answer)
+	_, err := recording.ReadBody(b.folder, requests[3].Answer)
+	require.ErrorIs(t, err, recording.ErrBodyOmitted)
 	require.Greater(t, requests[3].ResponseSize, 40<<20)
 }
 

@@ -11,7 +11,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"goblin/registry/termtext"
 )
+
+// ErrBodyOmitted is the cause of an error about a body that was too large to record.
+var ErrBodyOmitted = errors.New("not recorded, because it is over 16 MiB")
 
 // ErrBodyMissing is the cause of an error about a body whose file does not exist.
 var ErrBodyMissing = errors.New("its file is missing")
@@ -48,6 +53,9 @@ func (r *Reader) LoadBodies(l *Line) error {
 // ReadBody reads a body from a folder of bodies and checks its size and hash. It reads no
 // file outside of the folder, except by symbolic links in it. Errors do not contain paths.
 func ReadBody(folder string, b *Body) ([]byte, error) {
+	if b.File == Omitted {
+		return nil, fmt.Errorf("body of %s: %w", termtext.Size(int64(max(b.Size, 0))), ErrBodyOmitted)
+	}
 	sum, err := hex.DecodeString(b.File)
 	if err != nil || len(sum) != sha256.Size || b.File != strings.ToLower(b.File) || b.Size < 0 || b.Size > MaxLine {
 		return nil, fmt.Errorf("invalid reference to a body: %.70q, %d bytes", b.File, b.Size)

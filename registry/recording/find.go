@@ -63,7 +63,8 @@ var ErrNoRequest = errors.New("no such request")
 
 // Find returns the request with a number and its complete bodies. Numbers are unique in
 // one file only: if several files of a folder contain it, Find returns an error. Without
-// an answer in the recording, the line is a [TypeRunning].
+// an answer in the recording, the line is a [TypeRunning]. Of several answers to a
+// stateless client, Find returns the last one.
 func Find(path string, number uint64) (*Line, error) {
 	r, err := Open(path)
 	if err != nil {
@@ -86,7 +87,7 @@ func Find(path string, number uint64) (*Line, error) {
 		if found != nil && found.Type == TypeRequest && r.File() != in {
 			return nil, fmt.Errorf("%s and %s both contain request %d; name one file", filepath.Base(in), filepath.Base(r.File()), number)
 		}
-		if found != nil && found.Type == TypeRequest {
+		if found != nil && found.Type == TypeRequest && l.Type == TypeRunning {
 			continue
 		}
 		if err := r.LoadBodies(l); err != nil {

@@ -70,6 +70,9 @@ const (
 
 // Line is one line of a recording. Types use the members that their comment names.
 // Durations are in milliseconds.
+//
+// A call of a stateless client may be interrupted by questions for the client. Then it has
+// a TypeRequest per answer with the same Number and Time. The last one has the result.
 type Line struct {
 	Type Type      `json:"type"`
 	Time time.Time `json:"time"` // start of a request
@@ -103,7 +106,7 @@ type Line struct {
 	Changes   []Change                     `json:"changes,omitempty"`
 
 	// Requests and notifications.
-	Number    uint64  `json:"n,omitempty"`         // unique in the file; 0 for notifications
+	Number    uint64  `json:"n,omitempty"`         // unique in the file, see below; 0 for notifications and requests of servers
 	Parent    uint64  `json:"parent,omitempty"`    // Number of the request that caused it
 	Direction string  `json:"direction,omitempty"` // "client" if it is sent to the client; "" if to the server
 	Method    string  `json:"method,omitempty"`
@@ -147,10 +150,14 @@ type Change struct {
 // Body is JSON in a line, or the name of its file.
 type Body struct {
 	JSON json.RawMessage
-	// File is the SHA-256 of a body over [MaxInline] in hex, Size its length in bytes.
+	// File is the SHA-256 of a body over [MaxInline] in hex, or [Omitted]. Size is the
+	// length of the body in bytes.
 	File string
 	Size int
 }
+
+// Omitted is the File of a body that was too large to record, over 16 MiB.
+const Omitted = "omitted"
 
 type bodyFile struct {
 	File string `json:"$file"`

@@ -174,7 +174,7 @@ func TestFindReturnsOneRequestWithItsBodies(t *testing.T) {
 	h := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(h[:])
 	dir := folder(t, map[string]string{
-		"a.jsonl": header + `{"type":"running","n":7}` + "\n" + fmt.Sprintf(`{"type":"request","n":7,"params":{"b":1},"answer":[{"$file":"%s","size":%d}]}`, hash, len(text)) + "\n" + request(8),
+		"a.jsonl": header + `{"type":"running","n":7}` + "\n" + request(7) + `{"type":"running","n":7}` + "\n" + fmt.Sprintf(`{"type":"request","n":7,"params":{"b":1},"answer":[{"$file":"%s","size":%d}]}`, hash, len(text)) + "\n" + request(8),
 		"b.jsonl": header + request(8) + `{"type":"running","n":9}` + "\n", "bodies/" + hash[:2] + "/" + hash: packed(t, text),
 	})
 	l, err := recording.Find(dir, 7)
