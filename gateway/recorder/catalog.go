@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 	"goblin/registry/recording"
 )
@@ -20,11 +19,13 @@ type view struct {
 	servers  []registry.ServerState
 	sessions []registry.Session
 	profiles map[string]string // of all sessions
+	changes  uint64            // number of the next change of a list
 }
 
 // newView returns the current view. before is the previous one, or nil.
 func newView(o *Options, before *view) *view {
 	v := &view{at: time.Now(), lists: o.Registry.Load(), sessions: o.Registry.Sessions(), profiles: make(map[string]string)}
+	v.changes = o.Registry.ListChanges().Stats().Next
 	v.servers = o.Registry.StatesIn(v.lists)
 	known := make(map[string]*registry.Session)
 	if before != nil {
@@ -50,7 +51,8 @@ func newView(o *Options, before *view) *view {
 // lines about later changes. Only the writer uses it.
 type catalog struct {
 	o        *Options
-	view     *view                  // the described one
+	view     *view // the described one
+	changes  map[listOf][]recording.Change
 	versions [registry.Kinds]uint64 // of the lists
 	servers  map[string]*serverLines
 	sessions map[string]registry.Session
@@ -62,8 +64,13 @@ type serverLines struct {
 	handshake string
 	state     registry.State
 	problem   string
-	listed    bool
 	lists     [registry.Kinds]knownList
+}
+
+// listOf is a list of a server.
+type listOf struct {
+	server string
+	kind   registry.Kind
 }
 
 // A knownList contains the entries of an immutable list by the server's own names.
@@ -90,6 +97,7 @@ func (c *catalog) appendAll(dst []byte) ([]byte, error) {
 // appendChanges appends lines about servers, lists and new sessions. appendClosed follows
 // the traffic that was recorded meanwhile.
 func (c *catalog) appendChanges(dst []byte, v *view) (_ []byte, err error) {
+	c.readChanges(c.view.changes, v.changes)
 	c.view = v
 	lists := v.lists
 	changed := false
@@ -103,6 +111,23 @@ func (c *catalog) appendChanges(dst []byte, v *view) (_ []byte, err error) {
 		}
 	}
 	return c.appendSessions(dst)
+}
+
+// readChanges reads the meaning of changes from the registry's journal.
+func (c *catalog) readChanges(from, next uint64) {
+	c.changes = nil
+	if next <= from {
+		return
+	}
+	c.changes = make(map[listOf][]recording.Change)
+	for _, one := range c.o.Registry.ListChanges().Window(from, int(next-from)) {
+		change := recording.Change{Name: c.o.Mask.String(one.Name), Op: one.Op}
+		for _, text := range one.What {
+			change.What = append(change.What, c.o.Mask.String(text))
+		}
+		of := listOf{one.Server, one.Kind}
+		c.changes[of] = append(c.changes[of], change)
+	}
 }
 
 func (c *catalog) appendServer(dst []byte, now time.Time, lists *registry.Snapshot, s *registry.ServerState, changed bool) (_ []byte, err error) {
@@ -125,11 +150,10 @@ func (c *catalog) appendServer(dst []byte, now time.Time, lists *registry.Snapsh
 				l.Lists[listName(k)] = append(l.Lists[listName(k)], c.hide(e.Own()))
 			}
 		}
-		dst, err = appendLine(dst, &l)
-	case changed:
+		dst, err = appendLine(dst, &l) // readers compare the lists
+	case changed || len(c.changes) > 0:
 		dst, err = c.appendLists(dst, now, lists, s.Name, known)
 	}
-	known.listed = s.Listed
 	if err != nil || s.State == known.state && s.LastError == known.problem {
 		return dst, err
 	}
@@ -168,18 +192,14 @@ func listName(k registry.Kind) string { return k.String() + "s" }
 
 func (c *catalog) appendLists(dst []byte, now time.Time, lists *registry.Snapshot, server string, known *serverLines) (_ []byte, err error) {
 	for k := range registry.Kind(registry.Kinds) {
+		l := recording.Line{Type: recording.TypeList, Time: now, Server: server, List: listName(k), Changes: c.changes[listOf{server, k}]}
 		before := known.lists[k]
-		if before.first == firstOf(lists, server, k) && before.count == lists.ServerCount(server, k) {
-			continue
+		if before.first != firstOf(lists, server, k) || before.count != lists.ServerCount(server, k) {
+			known.lists[k] = newKnownList(lists, server, k)
+			c.compare(&l, before, lists.Server(server, k), known.lists[k])
 		}
-		known.lists[k] = newKnownList(lists, server, k)
-		l := recording.Line{Type: recording.TypeList, Time: now, Server: server, List: listName(k)}
-		c.compare(&l, k, before, lists.Server(server, k), known.lists[k])
-		if len(l.Added)+len(l.Removed) == 0 {
+		if len(l.Added)+len(l.Removed)+len(l.Changes) == 0 {
 			continue
-		}
-		if !known.listed { // the first list is no change
-			l.Changes = nil
 		}
 		if dst, err = appendLine(dst, &l); err != nil {
 			return dst, err
@@ -196,32 +216,20 @@ func newKnownList(lists *registry.Snapshot, server string, k registry.Kind) know
 	return list
 }
 
-// compare sets the members of a line about the difference of two lists.
-func (c *catalog) compare(l *recording.Line, k registry.Kind, before knownList, all iter.Seq[*registry.Entry], now knownList) {
+// compare sets the difference of two lists.
+func (c *catalog) compare(l *recording.Line, before knownList, all iter.Seq[*registry.Entry], now knownList) {
 	for e := range all {
-		old, own := before.entries[e.Name], e.Own()
-		change := recording.Change{Name: e.Name, Op: registry.OpAdded}
-		if old != nil {
-			was := old.Own()
-			if bytes.Equal(was, own) {
-				continue
-			}
-			change.Op = registry.OpChanged
-			for _, text := range definition.Meaning(k.String(), was, own) {
-				change.What = append(change.What, c.o.Mask.String(text))
-			}
+		own := e.Own()
+		if old := before.entries[e.Name]; old == nil || !bytes.Equal(old.Own(), own) {
+			l.Added = append(l.Added, c.hide(own))
 		}
-		l.Added, l.Changes = append(l.Added, c.hide(own)), append(l.Changes, change)
 	}
 	for name := range before.entries {
 		if now.entries[name] == nil {
-			l.Removed = append(l.Removed, name)
+			l.Removed = append(l.Removed, c.o.Mask.String(name))
 		}
 	}
 	slices.Sort(l.Removed)
-	for _, name := range l.Removed {
-		l.Changes = append(l.Changes, recording.Change{Name: name, Op: registry.OpRemoved})
-	}
 }
 
 func sameClient(a, b *registry.Session) bool {

@@ -116,7 +116,7 @@ func Start(o Options) (*Recorder, error) {
 	r.catalog = &catalog{o: &r.o}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	r.changes = o.Registry.Watch(ctx, registry.Servers, registry.Sessions, registry.Tools|registry.Prompts|registry.Resources|registry.Templates|registry.Skills)
+	r.changes = o.Registry.Watch(ctx, registry.Servers, registry.Sessions, registry.Tools|registry.Prompts|registry.Resources|registry.Templates|registry.Skills|registry.ListChanged)
 	r.catalog.view = newView(&r.o, nil)
 	r.view.Store(r.catalog.view)
 	err = f.removeLeftovers()

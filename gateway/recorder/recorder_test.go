@@ -229,6 +229,11 @@ func TestSecretsAreInNoFile(t *testing.T) {
 	b.record(call(4, `{"pin":12345678}`, `{}`))
 	b.registry.SetList("files", registry.Tool, [][]byte{[]byte(`{"name":"read","description":"Uses ` + secret + `","inputSchema":{"type":"object"}}`)})
 	b.registry.SetState("files", registry.ServerState{State: registry.StateReady, ServerName: "f", Instructions: "key " + secret, LastError: "bad " + secret})
+	uri := "file:///" + secret
+	b.registry.SetList("files", registry.Resource, nil)
+	b.registry.SetList("files", registry.Resource, [][]byte{[]byte(`{"name":"r","uri":"` + uri + `"}`)})
+	b.record(call(5, `{}`, `{}`))
+	b.registry.SetList("files", registry.Resource, nil)
 	b.close()
 	lines, body := read(t, b.folder)
 	requests := only(lines, recording.TypeRequest)
@@ -236,6 +241,11 @@ func TestSecretsAreInNoFile(t *testing.T) {
 	require.True(t, recording.MatchesHidden(body(requests[0].Params), text))
 	require.True(t, json.Valid([]byte(body(requests[3].Params))))
 	first := body(requests[0].Params)
+	lists := only(lines, recording.TypeList)
+	removed := lists[len(lists)-1]
+	require.Len(t, removed.Changes, 1)
+	require.Equal(t, removed.Changes[0].Name, removed.Removed[0])
+	require.True(t, recording.MatchesHidden(removed.Removed[0], uri))
 	eachFile(t, b.folder, func(path string, content string) {
 		require.NotContains(t, content, secret, path)
 		require.NotContains(t, content, "12345678", path)
@@ -298,6 +308,19 @@ func TestServersListsAndSessionsAreRecorded(t *testing.T) {
 	require.Equal(t, "coding", client[0].Profile)
 	require.Equal(t, "9", client[0].ClientVersion)
 	require.Len(t, only(lines, recording.TypeClosed), 1)
+}
+
+func TestTheFirstListsAreNoChange(t *testing.T) {
+	t.Parallel()
+	b := start(t, filepath.Join(t.TempDir(), "rec"), nil)
+	b.registry.SetState("files", registry.ServerState{State: registry.StateSleeping, Listed: true, ServerName: "f"})
+	b.record(call(1, `{}`, `{}`))
+	b.registry.SetFirstList("files", registry.Tool, [][]byte{[]byte(`{"name":"cached","inputSchema":{"type":"object"}}`)})
+	b.close()
+	lines, _ := read(t, b.folder)
+	for _, l := range lines {
+		require.Empty(t, l.Changes)
+	}
 }
 
 func TestLinesAboutServersAndSessionsPrecedeWhatDependsOnThem(t *testing.T) {

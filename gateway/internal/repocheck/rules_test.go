@@ -50,7 +50,7 @@ var rules = []row{
 	{"gateway/inflight", "gateway/downstream gateway/jsonrpc gateway/telemetry gateway/tracing gateway/upstream gateway/upstream/wire registry registry/names registry/rawjson", "holds requests in flight, whatever their target"},
 	{"gateway/servers", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/state gateway/telemetry gateway/upstream registry registry/rawjson registry/termtext", "starts and stops servers; knows no calls"},
 	{"gateway/telemetry", "gateway/atomicfile gateway/config gateway/downstream gateway/jsonrpc gateway/state registry registry/rawjson registry/report", "records what others report"},
-	{"gateway/recorder", "gateway/config gateway/telemetry registry registry/definition registry/rawjson registry/recording", "a sink of telemetry: writes files of recordings"},
+	{"gateway/recorder", "gateway/config gateway/telemetry registry registry/rawjson registry/recording", "a sink of telemetry: writes files of recordings"},
 	{"gateway/tracing", "gateway/config gateway/downstream gateway/jsonrpc gateway/telemetry gateway/upstream gateway/upstream/wire registry registry/rawjson", "makes spans of requests and exports them; routes nothing"},
 	{"gateway/upstream", "gateway/childproc gateway/config gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/policy gateway/upstream/limiter gateway/upstream/stderr gateway/upstream/timing gateway/upstream/wire registry registry/rawjson registry/termtext", "knows servers and no client"},
 	{"gateway/upstream/timing", "registry/rawjson", "a leaf: timers and delays"},
