@@ -170,7 +170,8 @@ func TestFirstListsAreNoChanges(t *testing.T) {
 	start := `{"type":"server","server":"s","lists":{"tools":[{"name":"a"}]}}` + "\n" +
 		`{"type":"list","server":"s","list":"resources","added":[{"uri":"x:1"}]}` + "\n"
 	text := `{"type":"recording","version":1,"bodies":true,"settings":{"servers":{"s":{}}}}` + "\n" + start + start +
-		`{"type":"list","server":"s","list":"prompts","added":[{"name":"p"}],"changes":[{"name":"p","op":"added"}]}` + "\n"
+		`{"type":"list","server":"s","list":"prompts","added":[{"name":"p"}],"changes":[{"name":"p","op":"added"}]}` + "\n" +
+		`{"type":"list","server":"s","list":"prompts","changes":[{"name":"p","op":"added"}]}` + "\n"
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	a := load(t, path, archive.Options{})
 	require.Equal(t, 1, a.Registry.Load().Count(registry.Resource))

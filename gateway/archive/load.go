@@ -239,7 +239,14 @@ func (l *loader) list(line *recording.Line) {
 	from := l.reg.ListChanges().Stats().Next
 	l.setList(line.Server, kind, items, len(line.Changes) == 0 && l.reg.Load().ServerCount(line.Server, kind) == 0)
 	if l.reg.ListChanges().Stats().Next == from { // recorded without definitions
+		// The line before may already have had the definitions.
+		last := l.reg.ListChanges().Window(from-min(from, uint64(len(line.Changes))), -1)
 		for _, c := range line.Changes {
+			if slices.ContainsFunc(last, func(o registry.ListChange) bool {
+				return o.Server == line.Server && o.Kind == kind && o.Name == c.Name && o.Op == c.Op && line.Time.Sub(o.Time) < time.Second
+			}) {
+				continue
+			}
 			l.reg.ListChanges().Append(registry.ListChange{Time: line.Time, Server: line.Server, Kind: kind, Name: c.Name, Op: c.Op, What: c.What})
 		}
 	}

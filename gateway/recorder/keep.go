@@ -93,9 +93,11 @@ func (k *keeper) signal() {
 	}
 }
 
+// isCurrent reports whether a file may still be written. One after the current file has
+// just been created by the writer.
 func (k *keeper) isCurrent(name string) bool {
 	current := k.current.Load()
-	return current != nil && *current == name
+	return current != nil && name >= *current
 }
 
 // nextFile returns the oldest finished file that is not compressed, or "".
