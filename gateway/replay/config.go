@@ -79,6 +79,9 @@ func (s *Setup) text(recorded settings, names []string) ([]byte, error) {
 		return nil, err
 	}
 	servers := map[string]settings{}
+	if inner.Servers == nil {
+		inner.Servers = map[string]settings{}
+	}
 	for _, name := range names {
 		inner.Servers[name] = orNew(inner.Servers, name)
 	}

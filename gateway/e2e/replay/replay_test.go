@@ -280,6 +280,14 @@ func TestACutRecordingReplaysTheRest(t *testing.T) {
 	require.True(t, c.Prog.Stderr.Holds(e2e.Patience, func() bool { return strings.Contains(c.Prog.Stderr.Text.String(), "last line is cut") }))
 }
 
+func TestARecordingWithoutSettingsIsReplayed(t *testing.T) {
+	t.Parallel()
+	r := newTape(t)
+	delete(r.lines[0], "settings")
+	r.call("one", n(1), text("x"))
+	require.Equal(t, "x", r.client("--fast").CallText("s_one", n(1)))
+}
+
 func TestMissingPassesToTheRealServer(t *testing.T) {
 	t.Parallel()
 	r := newTape(t)
