@@ -245,6 +245,8 @@ func (p *replayer) addRequest(r *recording.Reader, line *recording.Line, asked m
 		q.problem = "the params were not recorded"
 	case hasHidden(params):
 		q.problem = "the recording hides secrets in its params"
+	case isCancelled(line.Outcome):
+		q.problem = "the client cancelled it in the recording"
 	case line.Answer == nil:
 		q.problem = "the recording has no answer"
 	}

@@ -286,7 +286,10 @@ func (l *loader) addCall(line *recording.Line) error {
 	}
 	delete(l.running, c.number)
 	answer := line.Answer
-	if line.Answered && line.Own != nil {
+	switch {
+	case !line.Answered && c.wasCancelled():
+		answer = nil // Goblin's note that it was cancelled
+	case line.Answered && line.Own != nil:
 		answer = line.Own
 	}
 	if c.answer, err = l.store.add(l.r.File(), answer); err != nil {
@@ -488,8 +491,10 @@ func (l *loader) index(c *call) {
 // usable reports whether there is an answer to replay.
 func (c *call) usable() bool { return !c.answer.missing() }
 
-func (c *call) wasCancelled() bool {
-	return c.outcome == registry.StatusCancelled || c.outcome == registry.StatusLeft
+func (c *call) wasCancelled() bool { return isCancelled(c.outcome) }
+
+func isCancelled(outcome string) bool {
+	return outcome == registry.StatusCancelled || outcome == registry.StatusLeft
 }
 
 func millis(ms float64) time.Duration {

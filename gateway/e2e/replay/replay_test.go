@@ -89,7 +89,7 @@ func TestErrorsAndFailuresAreAsRecorded(t *testing.T) {
 	r.call("one", n(1), Obj{"code": -5, "message": "no", "data": []int{1}}, Obj{"code": -5, "outcome": "failure"})
 	down := Obj{"content": []Obj{{"type": "text", "text": "timeout"}}, "isError": true, "_meta": Obj{"goblin/error": Obj{"code": "REQUEST_TIMEOUT", "server": "s"}}}
 	r.call("one", n(2), down, Obj{"answered": false, "outcome": "failure"})
-	r.call("one", n(3), nil, Obj{"answered": false, "outcome": "cancelled"})
+	r.call("one", n(3), Obj{"code": -32603, "message": "Request cancelled"}, Obj{"answered": false, "outcome": "cancelled"})
 	r.request("resources/read", "mcp://s/file:///a", "file:///a", Obj{"uri": "mcp://s/file:///a"},
 		Obj{"code": -32603, "message": "down", "data": Obj{"code": "CONNECTION_ERROR", "server": "s"}}, Obj{"code": -32603, "answered": false, "outcome": "failure"})
 	r.number++
