@@ -104,9 +104,11 @@ func requestMessage(rec *registry.TrafficRecord) (text, why string) {
 }
 
 const (
-	curlHeaders = `-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'`
+	curlHeaders = curlToken + ` -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'`
 	curlSession = curlHeaders + ` -H 'MCP-Protocol-Version: ` + handshakeVersion + `' -H "Mcp-Session-Id: $session"`
-	curlText    = `url=%s
+	curlToken   = `${MCP_TOKEN:+-H} ${MCP_TOKEN:+"Authorization: Bearer $MCP_TOKEN"}`
+	curlText    = `# MCP_TOKEN in the environment is sent as bearer token.
+url=%s
 session=$(curl -sS -D - -o /dev/null "$url" ` + curlHeaders + ` \
   -d '` + initialize + `' |
   tr -d '\r' | awk 'tolower($1) == "mcp-session-id:" { print $2 }')
@@ -171,10 +173,11 @@ func callOf(rec *registry.TrafficRecord) (method, name string, args json.RawMess
 }
 
 func typeScript(rec *registry.TrafficRecord, at Endpoint) string {
-	transport, imported := "", ""
+	transport, imported, token := "", "", ""
 	if at.URL != "" {
 		imported = `import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";`
-		transport = "new StreamableHTTPClientTransport(new URL(" + script(at.URL) + "))"
+		transport = "new StreamableHTTPClientTransport(new URL(" + script(at.URL) + "), { requestInit: { headers } })"
+		token = "\nconst token = process.env.MCP_TOKEN; // if Goblin needs one\nconst headers: Record<string, string> = token ? { Authorization: \"Bearer \" + token } : {};"
 	} else {
 		program, args := at.command()
 		imported = `import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";`
@@ -199,7 +202,7 @@ func typeScript(rec *registry.TrafficRecord, at Endpoint) string {
 	return `// npm install @modelcontextprotocol/sdk
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 ` + imported + `
-
+` + token + `
 const client = new Client({ name: "snippet", version: "1.0.0" });
 await client.connect(` + transport + `);
 try {
@@ -225,10 +228,12 @@ func scriptJSON(value json.RawMessage) string {
 }
 
 func python(rec *registry.TrafficRecord, at Endpoint) string {
-	imported, transport, streams := "", "", "read, write"
+	standard, imported, transport, headers, streams := "import asyncio\n", "", "", "", "read, write"
 	if at.URL != "" {
 		imported = "from mcp.client.streamable_http import streamablehttp_client\n"
-		transport, streams = "streamablehttp_client("+pythonString(at.URL)+")", "read, write, _"
+		standard += "import os\n"
+		headers = "\ntoken = os.environ.get(\"MCP_TOKEN\")  # if Goblin needs one\nheaders = {\"Authorization\": \"Bearer \" + token} if token else None\n"
+		transport, streams = "streamablehttp_client("+pythonString(at.URL)+", headers=headers)", "read, write, _"
 	} else {
 		program, args := at.command()
 		words := make([]string, len(args))
@@ -249,13 +254,12 @@ func python(rec *registry.TrafficRecord, at Endpoint) string {
 		call = "session.read_resource(AnyUrl(" + pythonString(name) + "))"
 	default:
 		imported += "from mcp.shared.message import SessionMessage\nfrom mcp.types import JSONRPCMessage, JSONRPCRequest\n"
-		return pythonRequest(rec, imported, transport, streams)
+		return pythonRequest(rec, standard, imported, headers, transport, streams)
 	}
 	return `# pip install 'mcp<2'
-import asyncio
-
+` + standard + `
 from mcp import ClientSession
-` + imported + `
+` + imported + headers + `
 
 async def main():
     async with ` + transport + ` as (` + streams + `):
@@ -271,16 +275,15 @@ asyncio.run(main())
 
 // pythonRequest returns a snippet for a method without a function in the SDK: it sends the
 // messages itself.
-func pythonRequest(rec *registry.TrafficRecord, imported, transport, streams string) string {
+func pythonRequest(rec *registry.TrafficRecord, standard, imported, headers, transport, streams string) string {
 	params := json.RawMessage("{}")
 	if rawjson.IsObject(rec.Request) {
 		params = withoutVolatile(rec.Request)
 	}
 	return `# pip install 'mcp<2'
-import asyncio
-
+` + standard + `
 ` + imported + `from mcp.types import JSONRPCNotification
-
+` + headers + `
 
 async def main():
     async with ` + transport + ` as (` + streams + `):

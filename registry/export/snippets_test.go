@@ -158,7 +158,7 @@ def module(name, **members):
 
 module("mcp", ClientSession=Session, StdioServerParameters=lambda **options: options)
 module("mcp.client")
-module("mcp.client.streamable_http", streamablehttp_client=lambda url: Client(3))
+module("mcp.client.streamable_http", streamablehttp_client=lambda url, headers: Client(headers == {"Authorization": "Bearer t"} and 3))
 module("mcp.client.stdio", stdio_client=lambda server: Client(2))
 
 class Client:
@@ -179,7 +179,7 @@ func TestPythonGetsHostileArgumentsUnchanged(t *testing.T) {
 		for _, text := range hostileTexts {
 			rec := hostileCall(text)
 			cmd := exec.Command(python, "-c", pythonStub)
-			cmd.Env = append(os.Environ(), "PYTHONUTF8=1")
+			cmd.Env = append(os.Environ(), "PYTHONUTF8=1", "MCP_TOKEN=t")
 			cmd.Stdin = strings.NewReader(snippet(t, rec, export.Python, at))
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)

@@ -150,10 +150,10 @@ func TestTheCurlScriptAndTheCommandReachTheServer(t *testing.T) {
 
 	params := `{"name":"b_stat","arguments":{"text":"it's $(id) \"ü\" \\ \n EOF"}}`
 	rec := &registry.TrafficRecord{Method: "tools/call", Request: []byte(params), RequestSize: len(params)}
-	for _, snippet := range export.Snippets(rec, export.Endpoint{Config: w.Config}) {
-		if snippet.Language == export.GoblinCommand {
+	for _, snippet := range export.Snippets(rec, export.Endpoint{Config: w.Config, URL: s.Base + "/mcp"}) {
+		if snippet.Language == export.GoblinCommand || snippet.Language == export.CurlCommand {
 			cmd := exec.Command("sh", "-c", strings.Replace(snippet.Text, "goblin ", e2e.Goblin+" ", 1))
-			cmd.Env = w.Environ()
+			cmd.Env = append(w.Environ(), "MCP_TOKEN=the-token-of-http")
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			require.Contains(t, string(out), "b:stat")

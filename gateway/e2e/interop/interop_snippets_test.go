@@ -31,6 +31,7 @@ func runSnippets(t *testing.T, language string, run func(t *testing.T, w *e2e.Wo
 	for _, way := range []string{"http", "stdio"} {
 		t.Run(way, func(t *testing.T) {
 			w := e2e.NewWorld(t)
+			w.Gateway["auth_token"] = "the-token-of-http"
 			b := w.Backend("b", e2e.Shop())
 			at := export.Endpoint{Command: []string{e2e.Goblin, "stdio", "--standalone", "--config", w.Config}}
 			if way == "http" {
