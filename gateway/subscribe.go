@@ -25,7 +25,7 @@ func (g *Gateway) subscribe(r *request) {
 		r.fail(err)
 		return
 	}
-	r.server = t.Server
+	r.server, r.target = t.Server, t
 	err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)
 	if g.awaitReconnect(r, err) {
 		err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/export"
 	"goblin/registry/report"
 	"goblin/tui/dialog"
 	"goblin/tui/images"
@@ -219,6 +220,10 @@ func (b *fakeBackend) ToggleRecording() (running, stopped *report.Recording, err
 	}
 	b.recorded = nil
 	return nil, stopped, b.fails
+}
+
+func (b *fakeBackend) TrafficHead() ([]export.Line, error) {
+	return []export.Line{{Type: "recording", Version: 1, Bodies: true}}, nil
 }
 
 func (b *fakeBackend) SessionDetails(session string) []string {

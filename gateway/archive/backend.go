@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 
+	"goblin/gateway/config"
+	"goblin/gateway/recorder"
 	"goblin/gateway/telemetry"
 	"goblin/registry"
+	"goblin/registry/recording"
 	"goblin/registry/report"
 )
 
@@ -67,6 +70,13 @@ func (Backend) Diagnose(context.Context, string) (report.Diagnosis, error) {
 
 // Recording returns nil.
 func (Backend) Recording() *report.Recording { return nil }
+
+// TrafficHead returns the lines that precede traffic in a recording.
+func (b Backend) TrafficHead() ([]recording.Line, error) {
+	return recorder.Head(recorder.Options{
+		Bodies: b.Bodies, Settings: config.Settings(b.config), Registry: b.Registry,
+	})
+}
 
 // ToggleRecording fails.
 func (Backend) ToggleRecording() (running, stopped *report.Recording, err error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -187,20 +186,11 @@ func (j *exportJob) readDaemon(ctx context.Context) error {
 	if j.flags.url == "" && r.status.Address != "" {
 		j.url = r.status.Address
 	}
-	answer, err := r.Traffic(ctx, daemon.TrafficQuery{Bodies: true})
+	answer, err := r.Traffic(ctx, daemon.TrafficQuery{Bodies: true, Head: true})
 	if err != nil {
 		return r.explain(err)
 	}
-	j.live = []recording.Line{{Type: recording.TypeRecording, Version: recording.Version, Time: j.now, Started: r.status.Started, Goblin: r.status.Version, Config: filepath.Base(r.status.Config), Bodies: true}}
-	for i := range r.status.Servers {
-		s := &r.status.Servers[i]
-		j.live = append(j.live, recording.Line{Type: recording.TypeServer, Time: r.status.Started, Server: s.Name, Transport: s.Transport, Protocol: s.Protocol})
-	}
-	for i := range r.status.Sessions {
-		if s := &r.status.Sessions[i]; !s.IsScreen() {
-			j.live = append(j.live, recording.Line{Type: recording.TypeClient, Time: s.Since, Session: s.ID, Client: s.Client, ClientVersion: s.Version, Transport: s.Transport, Protocol: s.Protocol})
-		}
-	}
+	j.live = answer.Head
 	for _, l := range slices.Concat(answer.Lines, answer.Running) {
 		if l.Params == nil && l.CutParams != nil {
 			l.Params = &recording.Body{JSON: l.CutParams}
@@ -301,6 +291,9 @@ func (j *exportJob) report(sum *export.Summary) {
 		if problem.n > 0 {
 			j.Warn("%s %s", termtext.Count(problem.n, "request"), problem.text)
 		}
+	}
+	if sum.CutBodies > 0 {
+		j.Warn("%d arguments or results are not complete: Goblin's log keeps 64 KiB of each, recordings keep all", sum.CutBodies)
 	}
 	if sum.LostLines > 0 {
 		j.Warn("the recorder dropped %s", termtext.Count(sum.LostLines, "line"))

@@ -7,11 +7,14 @@ type TrafficQuery struct {
 	From   uint64 `json:"from,omitempty"`   // number of the first record in the journal; 0: the oldest
 	Bodies bool   `json:"bodies,omitempty"` // with params and answers
 	Wait   bool   `json:"wait,omitempty"`   // wait for a record, for a limited time
+	Head   bool   `json:"head,omitempty"`   // with the lines that begin a recording
 }
 
 // TrafficAnswer has the records of the traffic journal, oldest first.
 type TrafficAnswer struct {
 	Lines []TrafficLine `json:"lines"`
+	// Head contains the header, servers with their lists, and sessions.
+	Head []recording.Line `json:"head,omitempty"`
 	// Running contains the requests in flight if From was 0.
 	Running []TrafficLine `json:"running,omitempty"`
 	Next    uint64        `json:"next"`             // From for the next query

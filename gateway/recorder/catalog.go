@@ -87,6 +87,37 @@ func firstOf(lists *registry.Snapshot, server string, k registry.Kind) *registry
 	return nil
 }
 
+// Head returns the lines that begin a recording: the header, servers with their lists, and
+// sessions. They have the time of the process's start, because traffic of the past follows.
+// Options need no Folder.
+func Head(o Options) (lines []recording.Line, err error) {
+	c := &catalog{o: &o, view: newView(&o, nil)}
+	c.view.at = processStart
+	text, err := c.appendHead(processStart, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(text) {
+		var l recording.Line
+		if err := json.Unmarshal(line, &l); err != nil {
+			return nil, err
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+func (c *catalog) appendHead(now time.Time, settings json.RawMessage) ([]byte, error) {
+	head, err := appendLine(nil, &recording.Line{
+		Type: recording.TypeRecording, Time: now, Version: recording.Version, Goblin: c.o.Version, Config: c.o.Config,
+		Bodies: c.o.Bodies, Settings: settings, Started: processStart,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.appendAll(head)
+}
+
 // appendAll appends the lines that begin a file, after the header.
 func (c *catalog) appendAll(dst []byte) ([]byte, error) {
 	c.servers, c.sessions, c.running = make(map[string]*serverLines), make(map[string]registry.Session), make(map[uint64]bool)

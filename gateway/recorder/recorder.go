@@ -363,13 +363,7 @@ func (r *Recorder) newFile(now time.Time) error {
 	}
 	name := r.file.name
 	r.keep.current.Store(&name)
-	head, err := appendLine(nil, &recording.Line{
-		Type: recording.TypeRecording, Time: now, Version: recording.Version, Goblin: r.o.Version, Config: r.o.Config,
-		Bodies: r.o.Bodies, Settings: r.current, Started: processStart,
-	})
-	if err == nil {
-		head, err = r.catalog.appendAll(head)
-	}
+	head, err := r.catalog.appendHead(now, r.current)
 	if err == nil {
 		err = r.file.write(head)
 	}

@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/mcpclient"
 	"goblin/gateway/oauth"
 	"goblin/registry"
+	"goblin/registry/recording"
 	"goblin/registry/report"
 )
 
@@ -38,6 +39,7 @@ type stackActions interface {
 	Definition(server string) report.Definition
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 	Recording() *report.Recording
+	TrafficHead() ([]recording.Line, error)
 	ToggleRecording() (running, stopped *report.Recording, err error)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/recorder"
+	"goblin/registry/recording"
 	"goblin/registry/report"
 )
 
@@ -36,17 +37,30 @@ func (i *Stack) startRecordings() error {
 	return nil
 }
 
-func (i *Stack) startRecordingLocked(cfg *config.Config, folder string) error {
+func (i *Stack) recorderOptions(cfg *config.Config) recorder.Options {
 	name := "demo"
 	if !cfg.Demo {
 		name = filepath.Base(cfg.Path)
 	}
-	r, err := recorder.Start(recorder.Options{
-		Folder: folder, Max: cfg.Record.Max, Age: time.Duration(cfg.Record.Days) * 24 * time.Hour, Bodies: cfg.Record.Bodies,
+	return recorder.Options{
+		Max: cfg.Record.Max, Age: time.Duration(cfg.Record.Days) * 24 * time.Hour, Bodies: cfg.Record.Bodies,
 		Version: i.o.Version, Config: name, Settings: config.Settings(cfg),
 		Registry: i.registry, Mask: i.o.Mask, Logger: i.o.Logger,
 		AddSink: i.gateway.AddSink, InFlight: i.gateway.Pending.All, Profile: i.sessionProfile, OnStop: i.recordingFailed,
-	})
+	}
+}
+
+// TrafficHead returns the lines that precede the journal's traffic in a recording.
+func (i *Stack) TrafficHead() ([]recording.Line, error) {
+	o := i.recorderOptions(i.gateway.Views.Config())
+	o.Bodies = true
+	return recorder.Head(o)
+}
+
+func (i *Stack) startRecordingLocked(cfg *config.Config, folder string) error {
+	o := i.recorderOptions(cfg)
+	o.Folder = folder
+	r, err := recorder.Start(o)
 	if err != nil {
 		return err
 	}

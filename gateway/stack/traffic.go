@@ -22,6 +22,12 @@ func (i *Stack) Traffic(ctx context.Context, q daemon.TrafficQuery) (daemon.Traf
 		q.From = answer.Next
 		answer = i.traffic(&q)
 	}
+	if q.Head {
+		var err error
+		if answer.Head, err = i.TrafficHead(); err != nil {
+			return answer, err
+		}
+	}
 	return answer, nil
 }
 

@@ -56,6 +56,9 @@ const maxUnanswered = 10_000
 // maxMillis is the longest duration of an export. Damaged recordings contain longer ones.
 const maxMillis = float64(100 * 365 * 24 * time.Hour / time.Millisecond)
 
+// Line is a line of a recording.
+type Line = recording.Line
+
 // Source is a stream of recorded lines, such as a [recording.Reader].
 type Source interface {
 	// Next returns io.EOF after the last line. The line is valid until the next call.
@@ -88,6 +91,7 @@ type Summary struct {
 	Notifications int `json:"notifications"`
 	Unanswered    int `json:"unanswered"`    // requests without an answer, part of Requests
 	MissingBodies int `json:"missingBodies"` // bodies whose files are missing or damaged
+	CutBodies     int `json:"cutBodies"`     // bodies of which only the beginning is known
 	LostLines     int `json:"lostLines"`     // lines that the recorder dropped
 	Skipped       int `json:"skipped"`       // requests that the format cannot contain
 	// Note is the limit that the export reached, or "".
@@ -316,7 +320,10 @@ func (k *walker) body(b *recording.Body) (text []byte, cut bool) {
 	if len(text) == 0 {
 		return nil, false
 	}
-	return text, !json.Valid(text)
+	if cut = !json.Valid(text); cut {
+		k.sum.CutBodies++
+	}
+	return text, cut
 }
 
 // message returns the JSON-RPC request with params, or the notification.

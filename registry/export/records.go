@@ -1,8 +1,9 @@
 package export
 
 import (
+	"bytes"
+	"cmp"
 	"io"
-	"time"
 
 	"goblin/registry"
 	"goblin/registry/recording"
@@ -29,6 +30,7 @@ func (r *records) Next() (*recording.Line, error) {
 	if len(r.before) > 0 {
 		l := r.before[0]
 		r.before = r.before[1:]
+		addOwn(&l)
 		return &l, nil
 	}
 	for r.next < r.n {
@@ -38,11 +40,30 @@ func (r *records) Next() (*recording.Line, error) {
 			continue
 		}
 		l := recording.NewLine(&rec)
-		l.Answered = rec.Server != "" && l.Type == recording.TypeRequest
 		l.Params, l.Answer = bodyOf(rec.Request), bodyOf(rec.Response)
+		addOwn(&l)
 		return &l, nil
 	}
 	return nil, io.EOF
+}
+
+// addOwn adds the server's own answer, which the journal lacks: its URIs are those without
+// the server's name. A replay needs it.
+func addOwn(l *recording.Line) {
+	if l.Type != recording.TypeRequest || l.Direction != "" || l.Server == "" {
+		return
+	}
+	l.Answered = true
+	if l.Answer == nil || l.Own != nil {
+		return
+	}
+	own := l.Answer.JSON
+	for _, kept := range []string{"", "ui://", "skill://"} {
+		own = bytes.ReplaceAll(own, []byte(`"`+cmp.Or(kept, "mcp://")+l.Server+"/"), []byte(`"`+kept))
+	}
+	if !bytes.Equal(own, l.Answer.JSON) {
+		l.Own = bodyOf(own)
+	}
 }
 
 func bodyOf(text []byte) *recording.Body {
@@ -54,19 +75,3 @@ func bodyOf(text []byte) *recording.Body {
 
 func (r *records) Body(b *recording.Body) ([]byte, error) { return b.JSON, nil }
 func (r *records) Close() error                           { return nil }
-
-// Origin returns the lines that precede the records of a running gateway: a header, and
-// the servers and sessions. It contains no lists, which may hold secrets.
-func Origin(r *registry.Registry, now time.Time) []recording.Line {
-	all := []recording.Line{{Type: recording.TypeRecording, Time: now, Version: recording.Version, Bodies: true}}
-	for _, s := range r.States() {
-		handshake := encode(map[string]any{"serverInfo": map[string]string{"name": s.ServerName, "title": s.ServerTitle, "version": s.ServerVersion}, "protocolVersion": s.ProtocolVersion})
-		all = append(all, recording.Line{Type: recording.TypeServer, Time: now, Server: s.Name, Transport: s.Transport, Protocol: s.ProtocolVersion, Handshake: handshake})
-	}
-	for _, s := range r.Sessions() {
-		if !s.Screen {
-			all = append(all, recording.Line{Type: recording.TypeClient, Time: s.Since, Session: s.ID, Client: s.Client, ClientVersion: s.Version, Transport: s.Transport, Protocol: s.Protocol})
-		}
-	}
-	return all
-}

@@ -41,12 +41,14 @@ func Export(a *uicontext.Context, arg string, n int, get func(i int) (registry.T
 	if path = strings.TrimSpace(path); path == "" {
 		path = "traffic-" + a.Now().Format("20060102-150405") + format.Extension()
 	}
-	before := export.Origin(a.Reg, a.Now())
-	ctx, term, url := a.Ctx, a.Term, a.Endpoint.URL
+	ctx, term, url, backend := a.Ctx, a.Term, a.Endpoint.URL, a.Backend
 	a.Say("Exporting %s …", termtext.Count(n, "row"))
 	return func() tea.Msg {
 		var out bytes.Buffer
-		open := func() (export.Source, error) { return export.NewRecords(before, n, get), nil }
+		open := func() (export.Source, error) {
+			head, err := backend.TrafficHead()
+			return export.NewRecords(head, n, get), err
+		}
 		sum, err := export.Write(ctx, &out, format, open, export.Options{URL: url})
 		where := ""
 		if err == nil {

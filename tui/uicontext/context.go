@@ -170,6 +170,9 @@ type Backend interface {
 	// ToggleRecording starts one and returns it, or stops it and returns its end.
 	Recording() *report.Recording
 	ToggleRecording() (running, stopped *report.Recording, err error)
+	// TrafficHead returns the lines that precede traffic in a recording. It may take a
+	// moment.
+	TrafficHead() ([]export.Line, error)
 	// SessionDetails describes a client session's profile, project and capabilities.
 	SessionDetails(session string) []string
 	// Disconnect closes a client's session and reports whether it existed.

@@ -27,6 +27,7 @@ var requests = []struct {
 	{"tools/call", Obj{"name": "s_fails"}},
 	{"tools/call", Obj{"name": "s_unknown"}},
 	{"tools/call", Obj{"name": "s_echo", "arguments": Obj{"n": 1}}},
+	{"resources/subscribe", Obj{"uri": "mcp://s/file:///a"}},
 	{"resources/read", Obj{"uri": "mcp://s/file:///a"}},
 	{"resources/read", Obj{"uri": "mcp://s/file:///none"}},
 	{"prompts/get", Obj{"name": "s/hello"}},
@@ -45,10 +46,11 @@ func testRecordAndReplay(t *testing.T, era string) {
 		"tools":     []Obj{e2e.Tool("echo"), e2e.Tool("steps"), e2e.Tool("ask"), e2e.Tool("big"), e2e.Tool("fails")},
 		"resources": []Obj{e2e.Resource("file:///a")}, "prompts": []Obj{e2e.Prompt("hello")},
 		"on": Obj{
-			"tools/call steps": e2e.Actions(e2e.Do("progress", Obj{"n": 3})),
-			"tools/call ask":   e2e.Actions(e2e.Do("request", Obj{"method": "elicitation/create", "params": e2e.Form}), e2e.Do("answers")),
-			"tools/call big":   e2e.Actions(e2e.Do("big", Obj{"bytes": 300_000})),
-			"tools/call fails": e2e.Actions(e2e.Do("error", Obj{"error": Obj{"code": -7, "message": "no", "data": Obj{"uri": "file:///a"}}})),
+			"resources/subscribe": e2e.Actions(e2e.Do("notify", Obj{"method": "notifications/message", "params": Obj{"level": "error", "data": "subscribed"}})),
+			"tools/call steps":    e2e.Actions(e2e.Do("progress", Obj{"n": 3})),
+			"tools/call ask":      e2e.Actions(e2e.Do("request", Obj{"method": "elicitation/create", "params": e2e.Form}), e2e.Do("answers")),
+			"tools/call big":      e2e.Actions(e2e.Do("big", Obj{"bytes": 300_000})),
+			"tools/call fails":    e2e.Actions(e2e.Do("error", Obj{"error": Obj{"code": -7, "message": "no", "data": Obj{"uri": "file:///a"}}})),
 		},
 	}
 	conf := Obj{"env": Obj{"API_TOKEN": "a-secret-of-the-config"}}
@@ -83,13 +85,56 @@ func testRecordAndReplay(t *testing.T, era string) {
 		for _, m := range c.NotesOf("notifications/progress") {
 			all = append(all, string(m.Params))
 		}
+		for _, m := range c.NotesOf("notifications/message") {
+			all = append(all, string(m.Params))
+		}
 		for _, m := range c.Asks {
 			all = append(all, m.Method+string(m.Params))
 		}
 		return all
 	}
-	require.Len(t, params(wantClient), 4)
+	if era == "modern" { // they are subscribed by a stream
+		require.Len(t, params(wantClient), 4)
+	} else {
+		require.Len(t, params(wantClient), 5)
+	}
 	require.Equal(t, params(wantClient), params(gotClient))
+}
+
+func TestAnExportOfTheDaemonIsReplayed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("s", Obj{
+		"tools": []Obj{e2e.Tool("echo"), e2e.Tool("secret", Obj{"description": "uses a-secret-of-the-config"})}, "resources": []Obj{e2e.Resource("file:///a")},
+	}, Obj{
+		"env":       Obj{"API_TOKEN": "a-secret-of-the-config"},
+		"overrides": Obj{"tools": Obj{"echo": Obj{"name": "say"}}},
+	})
+	survey := func(c *e2e.Client) (all []string) {
+		for _, kind := range []string{"tools", "resources"} {
+			all = append(all, strings.ReplaceAll(string(e2e.Marshal(c.List(kind))), "a-secret-of-the-config", "[hidden]"))
+		}
+		for _, r := range []struct {
+			method string
+			params Obj
+		}{{"tools/call", Obj{"name": "s_say", "arguments": Obj{"n": 1}}}, {"resources/read", Obj{"uri": "mcp://s/file:///a"}}} {
+			m := c.Request(r.method, r.params)
+			all = append(all, string(m.Result)+string(m.Error))
+		}
+		return all
+	}
+	web := w.Serve()
+	c := web.Client(true)
+	c.WaitListed("tools", "s_say", true)
+	want := survey(c)
+	file := filepath.Join(w.Dir, "live.jsonl")
+	w.Succeeds("export", "-o", file)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "a-secret-of-the-config")
+	replayed := w.Pipe("stdio", "--replay", file, "--fast")
+	replayed.Init()
+	require.Equal(t, want, survey(replayed))
 }
 
 // awaitTools waits until the server and its lists are in a recording: a shorter session may

@@ -86,7 +86,7 @@ var rules = []row{
 	{"gateway/serve", "gateway/archive gateway/bridge gateway/childproc gateway/cli gateway/config gateway/daemon gateway/logs gateway/remoteui gateway/replay gateway/stack registry registry/termtext", "the modes that serve run a stack"},
 	{"gateway/cli", "gateway/config gateway/daemon gateway/logs gateway/oauth gateway/recorder gateway/secrets gateway/state gateway/telemetry registry/recording registry/suggest registry/termtext", "shared by all commands and modes; knows none of them"},
 	{"gateway/watcher", "gateway/childproc gateway/jsonrpc gateway/mcpclient registry/rawjson registry/termtext", "reads resources as a client; opens no gateway"},
-	{"gateway/archive", "gateway gateway/config gateway/policy gateway/telemetry gateway/view registry registry/rawjson registry/recording registry/report registry/termtext", "shows recordings with the catalog's own code; starts no server"},
+	{"gateway/archive", "gateway gateway/config gateway/policy gateway/recorder gateway/telemetry gateway/view registry registry/rawjson registry/recording registry/report registry/termtext", "shows recordings with the catalog's own code; starts no server"},
 	{"gateway/demo", "", "a leaf: the demo servers"},
 	{"gateway/replay", "gateway/config gateway/extensions gateway/jsonrpc gateway/oauth gateway/upstream gateway/upstream/wire registry registry/compare registry/query registry/rawjson registry/recording registry/suggest registry/termtext", "replays recordings; knows no gateway and no command"},
 	{"gateway/deploy/bundle", "", "a leaf: writes files of a release"},
