@@ -39,6 +39,9 @@ func (s *Server) take(t target, params []byte) (*call, *jsonrpc.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.find(t, key, members)
+	if g == nil && hasHidden(params) {
+		g = s.findFilled(t, members)
+	}
 	if g == nil {
 		return nil, s.miss(t, members)
 	}
@@ -74,6 +77,49 @@ func (s *Server) findHidden(t *targetCalls, members map[string]any) *group {
 		}
 	}
 	return nil
+}
+
+// findFilled returns the calls for a request with placeholders. Recorded settings have them
+// in place of the texts that overrides fill in.
+func (s *Server) findFilled(t target, members map[string]any) (found *group) {
+	s.eachCandidate(s.targets[t], func(_ *call, recorded map[string]any) bool {
+		c := comparer{found: secrets{}}
+		c.compare("", members, recorded)
+		if len(c.differences) > 0 {
+			return true
+		}
+		key, err := digestOf(recorded)
+		if err == nil {
+			found = s.targets[t].groups[key]
+		}
+		return found == nil
+	})
+	return found
+}
+
+// eachCandidate calls do with the params of recorded calls until it returns false.
+func (s *Server) eachCandidate(of *targetCalls, do func(c *call, recorded map[string]any) bool) {
+	if of == nil {
+		return
+	}
+	compared := 0
+	for _, c := range of.calls {
+		if compared == maxCandidates {
+			return
+		}
+		params, err := s.store.get(c.params)
+		if err != nil || len(params) > maxCompared {
+			continue
+		}
+		recorded, err := decode(c.target, params, s.rules)
+		if err != nil {
+			continue
+		}
+		compared++
+		if !do(c, recorded) {
+			return
+		}
+	}
 }
 
 // take skips calls without an answer, unless all are.
@@ -128,26 +174,14 @@ func (s *Server) miss(t target, members map[string]any) *jsonrpc.Error {
 
 // closest returns the recorded call with the fewest differences.
 func (s *Server) closest(of *targetCalls, members map[string]any) (number uint64, differences []difference) {
-	compared := 0
-	for _, c := range of.calls {
-		if compared == maxCandidates {
-			break
-		}
-		params, err := s.store.get(c.params)
-		if err != nil || len(params) > maxCompared {
-			continue
-		}
-		recorded, err := decode(c.target, params, s.rules)
-		if err != nil {
-			continue
-		}
-		compared++
+	s.eachCandidate(of, func(c *call, recorded map[string]any) bool {
 		one := comparer{known: s.secrets, found: secrets{}}
 		one.compare("", recorded, members)
 		if number == 0 || len(one.differences) < len(differences) {
 			number, differences = c.number, one.differences
 		}
-	}
+		return true
+	})
 	return number, differences
 }
 

@@ -224,12 +224,16 @@ func TestSettingsOfTheRecordingApply(t *testing.T) {
 		"type": "request", "n": 1, "server": "s", "method": "tools/call", "name": "s_renamed", "original": "one", "outcome": "success", "answered": true,
 		"params": arguments("renamed", n(1)), "sent": Obj{"name": "one", "arguments": Obj{"n": 1, "owner": "acme"}}, "answer": text("x"),
 	})
+	// Settings hide the texts of overrides. The request has them.
+	r.lines[0]["settings"].(Obj)["servers"].(Obj)["s"].(Obj)["overrides"].(Obj)["tools"].(Obj)["one"].(Obj)["arguments"].(Obj)["owner"] = "[hidden]"
 	c := r.client("--fast")
 	tools := c.List("tools")
 	require.Len(t, tools, 1)
 	require.Equal(t, "s_renamed", e2e.Str(tools[0], "name"))
 	require.Equal(t, "costs ${PRICE}", e2e.Str(tools[0], "description"))
 	require.Equal(t, "x", c.CallText("s_renamed", n(1)))
+	message, _ := miss(t, c, arguments("renamed", n(2)))
+	require.Contains(t, message, "arguments.n: recorded 1, got 2")
 	other := r.w.Pipe("stdio", "--replay", r.path, "--profile", "none")
 	other.Init()
 	require.Empty(t, other.Names("tools"))
