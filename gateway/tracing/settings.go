@@ -19,7 +19,11 @@ const (
 	defaultTimeout = 10 * time.Second
 	// maxQueue is the largest OTEL_BSP_MAX_QUEUE_SIZE, in spans.
 	maxQueue     = 1 << 20
-	defaultQueue = 2048 // of the SDK
+	maxMillis    = 1 << 31
+	defaultQueue = 2048 // of the SDK, as the next three
+	defaultBatch = 512
+	defaultDelay = 5000  // milliseconds
+	defaultLimit = 30000 // milliseconds
 )
 
 // settings are the values of one export.
@@ -30,7 +34,10 @@ type settings struct {
 	gzip    bool
 	tls     *tls.Config // nil: the default
 	queue   int         // spans that wait
-	off     bool        // by the environment
+	batch   int         // spans in one request
+	delay   time.Duration
+	limit   time.Duration // of one batch with its repetitions
+	off     bool          // by the environment
 }
 
 // readSettings combines the config with the standard variables. The config wins.
@@ -73,12 +80,24 @@ func readSettings(cfg config.OTel, getenv func(string) string) (s settings, err 
 	default:
 		return s, fmt.Errorf("%s=%s is not supported; use gzip or none", key, short(v))
 	}
-	s.queue = defaultQueue
-	if n, err := strconv.Atoi(getenv("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
-		s.queue = min(n, maxQueue)
-	}
+	s.readQueue(getenv)
 	s.tls, err = tlsConfig(of)
 	return s, err
+}
+
+// readQueue reads the variables of the SDK's queue. The SDK itself panics for a negative
+// size, and uses a whole processor without a delay.
+func (s *settings) readQueue(getenv func(string) string) {
+	number := func(name string, otherwise, most int) int {
+		if n, err := strconv.Atoi(getenv("OTEL_BSP_" + name)); err == nil && n > 0 {
+			return min(n, most)
+		}
+		return otherwise
+	}
+	s.queue = number("MAX_QUEUE_SIZE", defaultQueue, maxQueue)
+	s.batch = number("MAX_EXPORT_BATCH_SIZE", min(defaultBatch, s.queue), s.queue)
+	s.delay = time.Duration(number("SCHEDULE_DELAY", defaultDelay, maxMillis)) * time.Millisecond
+	s.limit = time.Duration(number("EXPORT_TIMEOUT", defaultLimit, maxMillis)) * time.Millisecond
 }
 
 // short returns a value for messages. Values of unexpected length may be secrets.

@@ -40,7 +40,7 @@ type Options struct {
 	Mask    *config.Mask // may be nil
 	Logger  *slog.Logger
 	// Getenv returns a variable of the environment; nil: os.Getenv. The SDK reads
-	// OTEL_TRACES_SAMPLER, OTEL_BSP_*, OTEL_SPAN_*, OTEL_SERVICE_NAME and
+	// OTEL_TRACES_SAMPLER, OTEL_SPAN_*, OTEL_SERVICE_NAME and
 	// OTEL_RESOURCE_ATTRIBUTES itself.
 	Getenv func(string) string
 }
@@ -107,9 +107,10 @@ func (t *Tracer) Apply(cfg config.OTel, addSink func(telemetry.Sink) (remove fun
 	options := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(t.resource()),
 		sdktrace.WithSpanProcessor(&boundedQueue{
-			SpanProcessor: sdktrace.NewBatchSpanProcessor(p.exporter, sdktrace.WithMaxQueueSize(s.queue)),
-			exporter:      p.exporter,
-			limit:         int64(s.queue),
+			SpanProcessor: sdktrace.NewBatchSpanProcessor(p.exporter, sdktrace.WithMaxQueueSize(s.queue),
+				sdktrace.WithMaxExportBatchSize(s.batch), sdktrace.WithBatchTimeout(s.delay), sdktrace.WithExportTimeout(s.limit)),
+			exporter: p.exporter,
+			limit:    int64(s.queue),
 		}),
 	}
 	if cfg.Sample != nil {

@@ -328,6 +328,27 @@ func TestAnUnreachableReceiverNeitherBlocksNorFillsTheMemory(t *testing.T) {
 	require.Contains(t, w.log.String(), "total=1000")
 }
 
+func TestOddSizesOfTheQueueAreHarmless(t *testing.T) {
+	r := newReceiver(t)
+	for _, value := range []string{"-5", "0", "9223372036854775807", "x"} {
+		env := map[string]string{}
+		for _, name := range []string{"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT"} {
+			env[name] = value
+			t.Setenv(name, value)
+		}
+		w := newWorld(env)
+		require.NoError(t, w.apply(config.OTel{Endpoint: r.URL}))
+		w.span(value)
+		w.Close()
+	}
+	require.Len(t, r.spans, 4)
+	w := newWorld(map[string]string{"OTEL_BSP_SCHEDULE_DELAY": "0", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "3", "OTEL_BSP_MAX_QUEUE_SIZE": "2"})
+	s, err := readSettings(config.OTel{}, w.o.Getenv)
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Second, s.delay)
+	require.Equal(t, 2, s.batch)
+}
+
 func TestURIsLoseTheirSecrets(t *testing.T) {
 	for uri, want := range map[string]string{
 		"file:///a/b.txt":                           "file:///a/b.txt",
