@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -48,12 +49,18 @@ func AppendWord[T ~string | ~[]byte](text []byte, p WirePart, word T) []byte {
 	return append(append(append(text, byte(p)), word...), '\n')
 }
 
-// AppendHeaders appends headers, without values of secret ones.
+// AppendHeaders appends headers, without values of secret ones and without queries of
+// addresses. It omits long values: callers do not find a secret whose end is cut.
 func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte {
 	for name, values := range headers {
 		for _, v := range values {
-			if IsSecretHeader(name) {
+			switch {
+			case IsSecretHeader(name):
 				v = hiddenValue
+			case len(v) > maxHeaderLine:
+				v = "[" + strconv.Itoa(len(v)) + " bytes]"
+			case isAddressHeader(name):
+				v, _, _ = strings.Cut(v, "?")
 			}
 			if v == "" {
 				text = AppendWire(text, p, name)
@@ -118,6 +125,10 @@ func IsSecretHeader(name string) bool {
 		secret = containsSecretWord(name)
 	}
 	return secret
+}
+
+func isAddressHeader(name string) bool {
+	return strings.EqualFold(name, "Location") || strings.EqualFold(name, "Referer") || strings.EqualFold(name, "Content-Location")
 }
 
 func containsSecretWord(name string) bool {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,10 @@ func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
 	}, WireLines(text, FromClient))
 	require.Empty(t, WireLines(text, FromServer))
 	require.NotContains(t, string(text), "s3cr3t")
+
+	value := strings.Repeat("s3cr3t", 500)
+	text = AppendHeaders(nil, FromServer, map[string][]string{"X-Tenant": {value}, "Location": {"https://h/cb?code=s3cr3t"}})
+	require.Equal(t, []string{"Location: https://h/cb", "X-Tenant: [3000 bytes]"}, slices.Sorted(slices.Values(WireLines(text, FromServer))))
 
 	long := AppendWire(nil, WireToServer, strings.Repeat("x", 5000))
 	require.Less(t, len(long), 1100)
