@@ -113,6 +113,15 @@ func TestConcurrentEqualCallsGetEachAnswerOnce(t *testing.T) {
 	}
 }
 
+func TestARecordingWithoutSettingsIsReplayed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"type":"recording","version":1,"bodies":true}`+"\n"+`{"type":"server","server":"files"}`+"\n"), 0o600))
+	cfg, err := replay.NewConfig(replay.Setup{Program: os.Args[0], Recording: path})
+	require.NoError(t, err)
+	require.Len(t, cfg.Servers, 1)
+}
+
 func TestManyBodiesAreNotHeldInMemory(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 1<<20)

@@ -153,6 +153,6 @@ func (s *Scan) report(err error) {
 		s.Warn("%s not recorded: %s", termtext.Count(s.dropped, "line"), cmp.Or(s.reason, "unknown reason"))
 	}
 	if n := s.Filter.Skipped(); n > 0 {
-		s.Warn("%s not searched: over 16 MiB, missing or damaged", termtext.Count(n, "body"))
+		s.Warn("%s not searched: over 16 MiB, missing or damaged", termtext.Count(n, "large text"))
 	}
 }

@@ -123,7 +123,7 @@ func TestProblemsOfFilesAreReported(t *testing.T) {
 	require.Equal(t, "read 1 of 2 files\na.jsonl: skipped: not a recording of Goblin\norders.jsonl:9: the last line is cut\n3 lines not recorded: the queue was full\n", got.warnings)
 	missing := strings.Repeat("ab", 32)
 	got = scan(t, write(t, header+`{"type":"request","n":1,"answer":[{"$file":"`+missing+`","size":70000}]}`+"\n"), "body:x", traffic.Options{})
-	require.Equal(t, "1 body not searched: over 16 MiB, missing or damaged\n", got.warnings)
+	require.Equal(t, "1 large text not searched: over 16 MiB, missing or damaged\n", got.warnings)
 }
 
 func TestFollowPrintsNewRequestsUntilTheContextEnds(t *testing.T) {

@@ -18,6 +18,10 @@ import (
 // ErrBodyOmitted is the cause of an error about a body that was too large to record.
 var ErrBodyOmitted = errors.New("not recorded, because it is over 16 MiB")
 
+// maxBody is the largest body in a file, in bytes. Recorders omit bodies over 16 MiB, and
+// placeholders of secrets may triple the rest.
+const maxBody = 48 << 20
+
 // ErrBodyMissing is the cause of an error about a body whose file does not exist.
 var ErrBodyMissing = errors.New("its file is missing")
 
@@ -57,7 +61,7 @@ func ReadBody(folder string, b *Body) ([]byte, error) {
 		return nil, fmt.Errorf("body of %s: %w", termtext.Size(int64(max(b.Size, 0))), ErrBodyOmitted)
 	}
 	sum, err := hex.DecodeString(b.File)
-	if err != nil || len(sum) != sha256.Size || b.File != strings.ToLower(b.File) || b.Size < 0 || b.Size > MaxLine {
+	if err != nil || len(sum) != sha256.Size || b.File != strings.ToLower(b.File) || b.Size < 0 || b.Size > maxBody {
 		return nil, fmt.Errorf("invalid reference to a body: %.70q, %d bytes", b.File, b.Size)
 	}
 	failed := func(err error) ([]byte, error) { return nil, fmt.Errorf("body %s…: %w", b.File[:12], err) }

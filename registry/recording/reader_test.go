@@ -156,6 +156,7 @@ func TestBodiesComeFromTheirFolderOnly(t *testing.T) {
 		"path":      {recording.Body{File: "../../etc/passwd", Size: 10}, "invalid reference"},
 		"upper":     {recording.Body{File: strings.ToUpper(good), Size: len(text)}, "invalid reference"},
 		"size":      {recording.Body{File: good, Size: 1 << 40}, "invalid reference"},
+		"bomb":      {recording.Body{File: good, Size: 100 << 20}, "invalid reference"},
 		"too short": {recording.Body{File: good, Size: len(text) - 1}, "contains something else"},
 		"too long":  {recording.Body{File: good, Size: len(text) + 1}, "contains something else"},
 		"changed":   {recording.Body{File: other, Size: 7}, "contains something else"},
