@@ -160,8 +160,9 @@ func writeBody(root *os.Root, path string, text []byte, used time.Time) (size in
 		return 0, err
 	}
 	z := newGzip(f)
-	_, err = z.Write(text)
-	err = errors.Join(err, z.Close())
+	if _, err = z.Write(text); err == nil {
+		err = z.Close()
+	}
 	if info, bad := f.Stat(); bad == nil {
 		size = info.Size()
 	}

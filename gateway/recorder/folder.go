@@ -252,7 +252,11 @@ func (f *folder) bodies(visit func(body)) error {
 			return err
 		}
 		for _, e := range all {
-			if info, err := e.Info(); err == nil && e.Type().IsRegular() && strings.HasPrefix(e.Name(), group.Name()) {
+			sum, err := hex.DecodeString(strings.TrimSuffix(e.Name(), tempName))
+			if err != nil || len(sum) != sha256.Size || !strings.HasPrefix(e.Name(), group.Name()) || !e.Type().IsRegular() {
+				continue // of another program
+			}
+			if info, err := e.Info(); err == nil {
 				visit(body{within + "/" + e.Name(), info.Size(), info.ModTime()})
 			}
 		}

@@ -60,5 +60,6 @@ func (u *Update) Difference() string {
 	case max(len(u.Previous), len(u.Content)) > maxDifference:
 		return fmt.Sprintf("content changed: %s to %s, too large to compare\n", termtext.Size(int64(len(u.Previous))), termtext.Size(int64(len(u.Content))))
 	}
-	return udiff.Unified(u.URI, u.URI, string(u.Previous), string(u.Content))
+	name := termtext.Line(u.URI) // a line break could name another file for patch
+	return udiff.Unified(name, name, string(u.Previous), string(u.Content))
 }

@@ -146,6 +146,8 @@ func TestEachNewContentIsDelivered(t *testing.T) {
 	require.True(t, third.Binary)
 	require.Equal(t, "\x00\x01\x02", string(third.Content))
 	require.Equal(t, "binary content changed: 2 B to 3 B\n", third.Difference())
+	hostile := watcher.Update{URI: "x\n+++ /etc/passwd\x1b[2J", Content: []byte("a")}
+	require.True(t, strings.HasPrefix(hostile.Difference(), "--- x\\n+++ /etc/passwd\\x1b[2J\n+++ x"), hostile.Difference())
 	require.NoError(t, stop())
 	require.Equal(t, "resources/unsubscribe x:1", g.requests[len(g.requests)-1])
 }
