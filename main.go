@@ -355,6 +355,9 @@ only the entries of that profile.`,
   curl http://127.0.0.1:7331/healthz`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("record") && record == "" {
+				return cli.Usage(cmd, "--record needs a folder")
+			}
 			if cmd.Flags().Changed("listen") {
 				// The config decides whether the address needs a token.
 				if err := config.CheckListen(listen, "any"); err != nil {

@@ -188,6 +188,9 @@ func TestAFolderHasOneRecordingProcess(t *testing.T) {
 	out = other.Run("serve", "--listen", "127.0.0.1:0", "--record", shared)
 	require.Equal(t, e2e.ExitFailure, out.Code)
 	require.Contains(t, out.Stderr, "other users can access it (mode 0755)")
+	out = other.Run("serve", "--listen", "127.0.0.1:0", "--record", "") // such as an unset variable
+	require.Equal(t, e2e.ExitUsage, out.Code)
+	require.Contains(t, out.Stderr, "--record needs a folder")
 }
 
 func TestEditsOfTheConfigStartAndStopRecordings(t *testing.T) {
