@@ -72,8 +72,9 @@ func openFolder(path string) (f *folder, key []byte, err error) {
 	return f, key, nil
 }
 
-// prepareFolder refuses a folder that other users may read or change. Only an empty one
-// becomes private, since other programs may rely on the mode of their files' folder.
+// prepareFolder refuses a folder that other users may read or change, and one with files
+// of other programs only. Only an empty one becomes private, since other programs may rely
+// on the mode of their files' folder.
 func prepareFolder(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -85,17 +86,29 @@ func prepareFolder(path string) error {
 		return err
 	}
 	info, err := os.Lstat(path)
-	if err != nil || info.Mode().Perm()&0o077 == 0 || runtime.GOOS == "windows" { // access lists protect it there
+	if err != nil {
 		return err
 	}
 	all, err := os.ReadDir(path)
 	if err != nil {
 		return err
 	}
-	if len(all) > 0 {
+	private := info.Mode().Perm()&0o077 == 0 || runtime.GOOS == "windows" // access lists protect it there
+	switch {
+	case len(all) > 0 && !private:
 		return fmt.Errorf("folder of recordings %s: other users can access it (mode %04o); run \"chmod 700\" on it or choose another folder", path, info.Mode().Perm())
+	case len(all) > 0 && !slices.ContainsFunc(all, isOwn):
+		return fmt.Errorf("folder of recordings %s: contains other files; choose an empty folder", path)
+	case !private:
+		return os.Chmod(path, 0o700)
 	}
-	return os.Chmod(path, 0o700)
+	return nil
+}
+
+// isOwn reports whether a recorder creates files of this name.
+func isOwn(e fs.DirEntry) bool {
+	_, _, ok := parseName(e.Name())
+	return ok || e.Name() == lockName
 }
 
 func checkFolder(path string) error {

@@ -507,6 +507,18 @@ func TestTheRecordingOfAKilledProcessIsCompressedAsItIs(t *testing.T) {
 	require.EqualValues(t, 77, last.Number)
 }
 
+func TestTheFolderOfAnotherProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, filepath.Join(t.TempDir(), "home"))
+	require.NoError(t, os.Mkdir(b.folder, 0o700))
+	strange := filepath.Join(b.folder, ".pid")
+	require.NoError(t, os.WriteFile(strange, []byte("keep"), 0o600))
+	require.ErrorContains(t, b.start(nil), "contains other files; choose an empty folder")
+	text, err := os.ReadFile(strange)
+	require.NoError(t, err)
+	require.Equal(t, "keep", string(text))
+}
+
 func TestAFolderHasOneWriter(t *testing.T) {
 	t.Parallel()
 	b := start(t, filepath.Join(t.TempDir(), "rec"), nil)

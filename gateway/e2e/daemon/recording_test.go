@@ -237,7 +237,7 @@ func TestRecordingsOfAConfigAreReadAndDeleted(t *testing.T) {
 	require.Zero(t, s.Ends(e2e.Patience))
 
 	require.Contains(t, w.Succeeds("traffic", "name:b_stat"), "b_stat")
-	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "7d"), "0 recordings")
+	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "7d"), "are older than 7d")
 	require.Equal(t, e2e.ExitUsage, w.Run("traffic", "--delete").Code)
 	require.Equal(t, e2e.ExitUsage, w.Run("traffic", "name:b_stat", "--delete", "--older", "7d").Code)
 	other := w.Run("traffic", "--delete", "--older", "0s", "--from", w.Dir)
