@@ -48,10 +48,8 @@ type step struct {
 	params bodyRef
 	answer bodyRef // of the client
 
-	list    string
-	added   []json.RawMessage
-	removed []string
-	lists   map[string][]json.RawMessage
+	change *recording.Line
+	lists  map[string][]json.RawMessage
 }
 
 // call is one recorded request to a server.
@@ -177,7 +175,7 @@ func (l *loader) add(line *recording.Line) error {
 	case recording.TypeServer:
 		l.addServer(line)
 	case recording.TypeList:
-		l.between = append(l.between, step{kind: listChange, time: line.Time, list: line.List, added: line.Added, removed: line.Removed})
+		l.between = append(l.between, step{kind: listChange, time: line.Time, change: &recording.Line{List: line.List, Added: line.Added, Removed: line.Removed}})
 	case recording.TypeNotification:
 		return l.addNotification(line)
 	case recording.TypeRequest, recording.TypeRunning:
@@ -416,7 +414,7 @@ func (l *loader) finish() {
 		}
 		switch {
 		case n == 0 && s.kind == listChange: // such as the first list after the handshake
-			l.lists = withChange(l.lists, &s)
+			l.lists = withChange(l.lists, s.change)
 		case n == 0 && s.kind == newLists:
 			l.lists = s.lists
 		case n == 0:

@@ -10,6 +10,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
+	"goblin/registry/recording"
 )
 
 // playNew plays a call from its start. It plays it as a task if the client wants one but
@@ -120,7 +121,7 @@ func (s *session) perform(ctx context.Context, x *exchange, step *step) {
 	case serverRequest:
 		s.askRecorded(ctx, step)
 	case listChange:
-		s.changeList(step)
+		s.changeList(step.change)
 	case newLists:
 		s.replaceLists(step.lists)
 	}
@@ -187,51 +188,21 @@ func (s *session) notify(method string, params []byte) {
 	s.out.Send(jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params)))
 }
 
-func (s *session) changeList(change *step) {
+func (s *session) changeList(change *recording.Line) {
 	s.mu.Lock()
 	s.current = withChange(s.current, change)
 	s.mu.Unlock()
-	s.notifyChange(change.list)
+	s.notifyChange(change.List)
 }
 
 // withChange returns a copy of lists after a change.
-func withChange(lists map[string][]json.RawMessage, change *step) map[string][]json.RawMessage {
-	added := make(map[string]json.RawMessage, len(change.added))
-	for _, item := range change.added {
-		added[keyOf(change.list, item)] = item
-	}
-	var items []json.RawMessage
-	for _, item := range lists[change.list] {
-		key := keyOf(change.list, item)
-		switch changed, ok := added[key]; {
-		case ok:
-			items = append(items, changed)
-			delete(added, key)
-		case !slices.Contains(change.removed, key):
-			items = append(items, item)
-		}
-	}
-	for _, item := range change.added {
-		if _, ok := added[keyOf(change.list, item)]; ok {
-			items = append(items, item)
-		}
-	}
+func withChange(lists map[string][]json.RawMessage, change *recording.Line) map[string][]json.RawMessage {
 	changed := maps.Clone(lists)
 	if changed == nil {
 		changed = map[string][]json.RawMessage{}
 	}
-	changed[change.list] = items
+	changed[change.List] = change.Change(lists[change.List])
 	return changed
-}
-
-func keyOf(list string, item []byte) string {
-	switch list {
-	case "resources", "skills":
-		return rawjson.GetString(item, "uri")
-	case "templates":
-		return rawjson.GetString(item, "uriTemplate")
-	}
-	return rawjson.GetString(item, "name")
 }
 
 func (s *session) notifyChange(list string) {

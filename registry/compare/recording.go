@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/registry/rawjson"
 	"goblin/registry/recording"
 )
 
@@ -140,60 +139,16 @@ func (s *scanner) next() (*recording.Line, error) {
 			}
 			s.lists[l.Server] = map[string][]json.RawMessage{}
 		}
-		s.lists[l.Server][l.List] = changedList(l)(s.lists[l.Server][l.List])
+		s.lists[l.Server][l.List] = l.Change(s.lists[l.Server][l.List])
 	}
 	return l, nil
-}
-
-// changedList returns a function that applies a change of a list.
-func changedList(l *recording.Line) func([]json.RawMessage) []json.RawMessage {
-	gone := make(map[string]bool, len(l.Removed)+len(l.Added))
-	for _, name := range l.Removed {
-		gone[name] = true
-	}
-	changed := make(map[string]json.RawMessage, len(l.Added))
-	for _, d := range l.Added {
-		changed[nameIn(l.List, d)] = d
-	}
-	return func(list []json.RawMessage) (out []json.RawMessage) {
-		for _, d := range list {
-			name := nameIn(l.List, d)
-			if c, ok := changed[name]; ok {
-				d = c
-				delete(changed, name)
-			} else if gone[name] {
-				continue
-			}
-			out = append(out, d)
-		}
-		for _, d := range l.Added {
-			if _, ok := changed[nameIn(l.List, d)]; ok {
-				out = append(out, d)
-			}
-		}
-		return out
-	}
-}
-
-// nameIn returns the name or URI of a definition in a list.
-func nameIn(list string, d json.RawMessage) string {
-	if !rawjson.IsObject(d) {
-		return ""
-	}
-	switch list {
-	case "resources":
-		return rawjson.GetString(d, "uri")
-	case "templates":
-		return rawjson.GetString(d, "uriTemplate")
-	}
-	return rawjson.GetString(d, "name")
 }
 
 func (s *scanner) entries() (all []Entry) {
 	for server, lists := range s.lists {
 		for list, definitions := range lists {
 			for _, d := range definitions {
-				all = append(all, Entry{Server: server, Kind: strings.TrimSuffix(list, "s"), Name: nameIn(list, d), Definition: d})
+				all = append(all, Entry{Server: server, Kind: strings.TrimSuffix(list, "s"), Name: recording.Key(list, d), Definition: d})
 			}
 		}
 	}
@@ -204,7 +159,7 @@ func (s *scanner) entries() (all []Entry) {
 func (s *scanner) definition(c *CallInfo, own string) []byte {
 	list := map[string]string{"tools/call": "tools", "prompts/get": "prompts"}[c.Method]
 	for _, d := range s.lists[c.Server][list] {
-		if nameIn(list, d) == own {
+		if recording.Key(list, d) == own {
 			return d
 		}
 	}
