@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,10 @@ import (
 	"goblin/registry/recording"
 	"goblin/registry/termtext"
 )
+
+// unfinished matches a term whose value a shell took as the name of a file, as in ms:>1s.
+// The UI ignores such a term while it is typed.
+var unfinished = regexp.MustCompile(`^-?(ms|size|since|at):[<>=]*$`)
 
 type trafficFlags struct {
 	filter string
@@ -54,6 +60,9 @@ names them, as in status:notification.`,
 					return cli.Usage(cmd, "--delete takes only --older with an age such as 7d (s, m, h, d), and --from with a folder")
 				}
 				return a.deleteTraffic(&f, older)
+			}
+			if i := slices.IndexFunc(args, unfinished.MatchString); i >= 0 {
+				return cli.Usage(cmd, "filter %q has no value; put filters with < or > in quotes, else the shell redirects the output", args[i])
 			}
 			f.filter = strings.Join(args, " ")
 			if f.since != "" {

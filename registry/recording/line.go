@@ -44,7 +44,7 @@ const (
 	// TypeRecording is the header: Version, Goblin, Config, Bodies, Settings, Started.
 	TypeRecording Type = "recording"
 	// TypeServer is a server's handshake and lists: Server, Transport, Protocol,
-	// Handshake, Lists. It follows the header, and each new connection.
+	// Handshake, Lists. It follows the header, and a connection with another handshake.
 	TypeServer Type = "server"
 	// TypeState is a change of a server's state: Server, State, Error.
 	TypeState Type = "state"
