@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ import (
 
 // unfinished matches a term whose value a shell took as the name of a file, as in ms:>1s.
 // The UI ignores such a term while it is typed.
-var unfinished = regexp.MustCompile(`^-?(ms|size|since|at):[<>=]*$`)
+var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(ms|size|since|at):[<>=]*$`) })
 
 type trafficFlags struct {
 	filter string
@@ -61,8 +62,8 @@ names them, as in status:notification.`,
 				}
 				return a.deleteTraffic(&f, older)
 			}
-			if i := slices.IndexFunc(args, unfinished.MatchString); i >= 0 {
-				return cli.Usage(cmd, "filter %q has no value; put filters with < or > in quotes, else the shell redirects the output", args[i])
+			if i := slices.IndexFunc(args, unfinished().MatchString); i >= 0 {
+				return cli.Usage(cmd, "filter %q has no value; quote filters with < or >, which the shell reads as redirections", args[i])
 			}
 			f.filter = strings.Join(args, " ")
 			if f.since != "" {
