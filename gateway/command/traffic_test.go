@@ -14,7 +14,7 @@ func TestTrafficRefusesAFilterWhoseValueTheShellTook(t *testing.T) {
 	for _, filter := range []string{"ms:", "-size:>", "since:"} {
 		got := try{}.run(t, "traffic", "--from", night, "--", "name:x", filter)
 		require.Equal(t, cli.CodeUsage, got.code, filter)
-		require.Contains(t, got.err, "in quotes")
+		require.Contains(t, got.err, "quote filters")
 	}
 	require.Zero(t, try{}.run(t, "traffic", "--from", night, "name:", "ms:>1s").code)
 }
