@@ -243,6 +243,6 @@ func TestRecordingsOfAConfigAreReadAndDeleted(t *testing.T) {
 	other := w.Run("traffic", "--delete", "--older", "0s", "--from", w.Dir)
 	require.Equal(t, e2e.ExitFailure, other.Code)
 	require.Contains(t, other.Stderr, "contains no recordings of Goblin")
-	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "0s"), "1 recording,")
+	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "0s"), "Deleted 1 recording (")
 	require.Empty(t, ends(folder, ".jsonl.gz"))
 }
