@@ -79,3 +79,14 @@ func TestARecordingWithoutClientsHasAnEmptyList(t *testing.T) {
 	r := newTestUIWith(t, registry.New(registry.Options{}), &fakeClock{current: time.Now()}, 120, 40, plainEnv, ofRecording)
 	require.Contains(t, r.keys("0").screen(), "No clients were connected at the end of the recording.")
 }
+
+func TestMissingBodiesOfARecordingWereNotEvicted(t *testing.T) {
+	t.Parallel()
+	r := newTrafficUI(t, 120, 60)
+	r.app.ReadOnly = "this is a recording"
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "bare", Status: "success", RequestSize: 16, ResponseSize: 18})
+	r.refresh(registry.Traffic).runCommand("traffic").keys("g j")
+	require.Contains(t, r.screen(), "18 B, not recorded, or not loaded")
+	require.Contains(t, r.keys("v").screen(), "its params or answer: not recorded, or not loaded")
+	require.NotContains(t, r.keys("enter").screen(), "evicted")
+}

@@ -410,6 +410,9 @@ func (l *loader) finish(r *recording.Reader) {
 	if a.More > 0 {
 		a.log(a.End, slog.LevelWarn, "", termtext.Count(a.More, "further problem"))
 	}
+	if !a.Bodies {
+		a.log(a.End, slog.LevelInfo, "", "params and answers were not recorded; record.bodies was false")
+	}
 	known := make(map[string]bool)
 	for _, s := range l.reg.Sessions() {
 		known[s.ID] = true

@@ -169,7 +169,7 @@ func (m *Marks) ToggleRecord(r *registry.TrafficRecord, it uicontext.Item, clien
 	case !ok:
 		return m.app.Complain("the request was evicted by newer traffic")
 	case full.RequestSize > 0 && len(full.Request) == 0 || full.ResponseSize > 0 && len(full.Response) == 0:
-		return m.app.Complain("its params or answer were evicted by newer traffic")
+		return m.app.Complain("its params or answer: %s", m.app.MissingBody())
 	}
 	s := newCall(&full, it, client)
 	s.isGone = func() bool {

@@ -83,16 +83,16 @@ func (d *Exchange) build() tea.Cmd {
 	lk := d.app.Theme
 	seq := d.rec.Seq
 	d.width = widths
-	reg := d.app.Reg
+	app := d.app
 	rec := d.rec
 	ctx := d.ctx
 	wide := d.app.NoWrap
 	return func() tea.Msg {
-		if full, ok := reg.Traffic().Record(seq); ok {
+		if full, ok := app.Reg.Traffic().Record(seq); ok {
 			rec = full
 		}
 		var docs [2]*viewer.Doc
-		for i, blocks := range [][]viewer.Section{requestSide(reg, &rec, lk), responseSide(&rec)} {
+		for i, blocks := range [][]viewer.Section{app.requestSide(&rec, lk), app.responseSide(&rec)} {
 			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.DefaultDepth, NoWrap: wide})
 			if err != nil {
 				return nil // closed meanwhile

@@ -117,12 +117,12 @@ func responseTitle(r *registry.TrafficRecord) string {
 
 // bodyBlocks shows params, a result or an error, and reports missing parts: the journal
 // stores only the beginning of large bodies, and evicts old ones.
-func bodyBlocks(title string, data []byte, whole int) []viewer.Section {
+func (a *Layout) bodyBlocks(title string, data []byte, whole int) []viewer.Section {
 	switch {
 	case whole == 0 && len(data) == 0:
 		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "empty"}}
 	case len(data) == 0:
-		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: uicontext.FormatSize(int64(whole)) + ", evicted by newer traffic"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: uicontext.FormatSize(int64(whole)) + ", " + a.MissingBody()}}
 	case json.Valid(data):
 		return []viewer.Section{{Title: title, Kind: viewer.JSON, Data: data}}
 	}

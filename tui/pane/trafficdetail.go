@@ -35,7 +35,7 @@ func (p *Logs) trafficSubject() Subject {
 			Blocks: func(context.Context) []viewer.Section {
 				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: status})
 				blocks := append(usualBlocks(&rec, held, now), viewer.Section{Kind: viewer.Fields, Fields: facts})
-				return slices.Concat(blocks, bodyBlocks("Request", rec.Request, rec.RequestSize), headerBlocks(&rec))
+				return slices.Concat(blocks, p.app.bodyBlocks("Request", rec.Request, rec.RequestSize), headerBlocks(&rec))
 			},
 		}
 	}
@@ -46,12 +46,12 @@ func (p *Logs) trafficSubject() Subject {
 				rec = full
 			}
 			head := exchangeHead(&rec, lk)
-			request := bodyBlocks("Request", rec.Request, rec.RequestSize)
+			request := p.app.bodyBlocks("Request", rec.Request, rec.RequestSize)
 			rest := append(headerBlocks(&rec), viewer.Section{Title: "Details", Kind: viewer.Fields, Fields: append(requestFacts(reg, &rec), outcomeFields(&rec)...)})
 			if isNotification(&rec) {
 				return slices.Concat(request, head, rest)
 			}
-			answer, whole := responseBlocks(&rec), bodyBlocks(responseTitle(&rec), rec.Response, rec.ResponseSize)
+			answer, whole := responseBlocks(&rec), p.app.bodyBlocks(responseTitle(&rec), rec.Response, rec.ResponseSize)
 			if answer == nil {
 				answer, whole = whole, nil
 			}
@@ -127,14 +127,14 @@ func endText(r *registry.TrafficRecord) string {
 	return formatTime(r.Time.Add(r.Duration))
 }
 
-func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
+func (a *Layout) requestSide(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + exchangeLine(r, lk)}}
-	blocks = append(blocks, bodyBlocks("params", r.Request, r.RequestSize)...)
-	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{idField(r), {Label: "transport", Value: transportText(reg, r)}, {Label: "session", Value: r.Session}}})
+	blocks = append(blocks, a.bodyBlocks("params", r.Request, r.RequestSize)...)
+	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{idField(r), {Label: "transport", Value: transportText(a.Reg, r)}, {Label: "session", Value: r.Session}}})
 	return append(blocks, requestHeaders(r)...)
 }
 
-func responseSide(r *registry.TrafficRecord) []viewer.Section {
+func (a *Layout) responseSide(r *registry.TrafficRecord) []viewer.Section {
 	if r.Status == registry.StatusInFlight {
 		return []viewer.Section{{Kind: viewer.Note, Text: "no answer yet"}}
 	}
@@ -148,7 +148,7 @@ func responseSide(r *registry.TrafficRecord) []viewer.Section {
 	} else if inner := responseBlocks(r); len(inner) > 0 {
 		blocks, title = append(blocks, inner...), "raw result"
 	}
-	blocks = append(blocks, bodyBlocks(title, r.Response, r.ResponseSize)...)
+	blocks = append(blocks, a.bodyBlocks(title, r.Response, r.ResponseSize)...)
 	return append(blocks, responseHeaders(r)...)
 }
 

@@ -76,6 +76,14 @@ type Flash struct {
 
 const flashTime = 6 * time.Second
 
+// MissingBody explains why the registry has no params or answer of a request.
+func (c *Context) MissingBody() string {
+	if c.ReadOnly != "" {
+		return "not recorded, or not loaded"
+	}
+	return "evicted by newer traffic"
+}
+
 // Say shows a message.
 func (c *Context) Say(format string, args ...any) tea.Cmd {
 	c.Flash = Flash{Text: fmt.Sprintf(format, args...), Since: c.Clock(), Until: c.Clock().Add(flashTime)}
