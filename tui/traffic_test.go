@@ -196,7 +196,7 @@ func TestTheCopyMenuOffersTheRequestInSeveralLanguages(t *testing.T) {
 	r.keys("Y enter")
 	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.clipboard(), "of the same daemon")
 	r.keys("Y j j j enter")
-	require.Contains(t, r.clipboard(), `new StreamableHTTPClientTransport(new URL("http://127.0.0.1:1234/mcp"))`)
+	require.Contains(t, r.clipboard(), `new StreamableHTTPClientTransport(new URL("http://127.0.0.1:1234/mcp")`)
 	r.keys("j j Y")
 	require.Contains(t, r.line("goblin command"), "not possible: elicitation/create is not supported")
 	require.Contains(t, r.line("TypeScript"), "not possible: the server sent it")

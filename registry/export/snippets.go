@@ -177,7 +177,7 @@ func typeScript(rec *registry.TrafficRecord, at Endpoint) string {
 	if at.URL != "" {
 		imported = `import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";`
 		transport = "new StreamableHTTPClientTransport(new URL(" + script(at.URL) + "), { requestInit: { headers } })"
-		token = "\nconst token = process.env.MCP_TOKEN; // if Goblin needs one\nconst headers: Record<string, string> = token ? { Authorization: \"Bearer \" + token } : {};"
+		token = "\nconst token = process.env.MCP_TOKEN; // if Goblin needs one\nconst headers = token ? { Authorization: \"Bearer \" + token } : undefined;"
 	} else {
 		program, args := at.command()
 		imported = `import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";`

@@ -70,7 +70,7 @@ func TestInteropSnippetsRunWithTheTypeScriptSDK(t *testing.T) {
 		plain := filepath.Join(filepath.Dir(file), "snippet.mjs") // the snippets are JavaScript too
 		require.NoError(t, os.Rename(file, plain))
 		cmd := exec.Command(nodeBinary(dir), plain)
-		cmd.Env = w.Environ()
+		cmd.Env = append(w.Environ(), "MCP_TOKEN=the-token-of-http")
 		return cmd
 	})
 }
@@ -80,7 +80,7 @@ func TestInteropSnippetsRunWithThePythonSDK(t *testing.T) {
 	python := pythonWithSDK(t)
 	runSnippets(t, export.Python, func(_ *testing.T, w *e2e.World, file string) *exec.Cmd {
 		cmd := exec.Command(python, file)
-		cmd.Env = w.Environ()
+		cmd.Env = append(w.Environ(), "MCP_TOKEN=the-token-of-http")
 		return cmd
 	})
 }
