@@ -23,7 +23,7 @@ func TestARecordingIsShownWithoutServers(t *testing.T) {
 	p.Goblin("open " + night + " ms:x")
 	p.Shows("ms must be a duration", "ended with 2")
 	p.Goblin("open " + night)
-	p.Shows("recording night.jsonl", "web_fetch", "running", "2 unreadable parts")
+	p.Shows("recording night ", "web_fetch", "running", "2 unreadable parts")
 	p.Types("c")
 	p.Shows("this is a recording; no requests are sent")
 	p.Types("2")
