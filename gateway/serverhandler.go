@@ -94,7 +94,7 @@ func (g serverHandler) HandleRequest(ctx context.Context, s *upstream.Server, co
 	session, result, err := g.question(ctx, s, conn, c, method, span.Params(params))
 	span.End(session, err)
 	result = rawjson.Result(method).Clean(nil, result)
-	g.journal.RecordServerRequest(cause, session, s.Name(), method, params, result, err, start)
+	g.journal.RecordServerRequest(cause, session, s.Name(), method, params, result, err, start, jsonrpc.RelayedIDsOf(ctx))
 	return result, err
 }
 

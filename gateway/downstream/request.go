@@ -70,6 +70,9 @@ type Request struct {
 // requestNumbers is the last assigned [Request.Number].
 var requestNumbers atomic.Uint64
 
+// NewNumber returns a number for a request that is no [Request], such as a server's.
+func NewNumber() uint64 { return requestNumbers.Add(1) }
+
 // Number identifies the request among all of this process. Unlike an id of a client, it
 // is never used again.
 func (x *Request) Number() uint64 { return x.number }

@@ -386,6 +386,7 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 		return jsonrpc.Reply{}, err
 	}
 	id := strconv.AppendInt(nil, call.ID, 10)
+	jsonrpc.RelayedIDsOf(ctx).SetClient(id)
 	err = ask(ctx, jsonrpc.OneLine(jsonrpc.RequestFrame(id, method, params)))
 	sent()
 	if err != nil {

@@ -39,7 +39,7 @@ func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (a
 		refusal = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client did not answer: %s", err)
 	}
 	base, _, _ := strings.Cut(p.URL, "?") // the query is private to the user
-	a.o.Journal.RecordServerRequest(x, s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
+	a.o.Journal.RecordServerRequest(x, s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start, nil)
 	opened = func() {
 		if x.Modern() != nil {
 			return // modern clients have no such notification

@@ -55,7 +55,7 @@ func (a *Router) mergedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.
 	inflight.ForEachLimit(64, asked, func(i int, s *downstream.Session) {
 		start := time.Now()
 		result, fault := a.askClient(ctx, s, q)
-		a.o.Journal.RecordServerRequest(nil, s, q.Server, q.Method, q.Params, result, fault, start)
+		a.o.Journal.RecordServerRequest(nil, s, q.Server, q.Method, q.Params, result, fault, start, jsonrpc.RelayedIDsOf(ctx))
 		results[i] = result
 	})
 

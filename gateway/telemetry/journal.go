@@ -191,12 +191,15 @@ func (j *Journal) original(name, original string) string {
 	return j.Mask.String(original)
 }
 
-// RecordServerRequest records a request from a server. s may be nil, as may cause, the
-// request that it belongs to.
-func (j *Journal) RecordServerRequest(cause *downstream.Request, s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
+// RecordServerRequest records a request from a server. s may be nil, as may ids and cause,
+// the request that it belongs to.
+func (j *Journal) RecordServerRequest(cause *downstream.Request, s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time, ids *jsonrpc.RelayedIDs) {
 	rec := registry.TrafficRecord{
 		Time: start, Direction: registry.ToClient, Server: server, Method: method,
-		Duration: time.Since(start), Status: StatusLabel(err == nil), Parent: number(cause),
+		Duration: time.Since(start), Status: StatusLabel(err == nil), Parent: number(cause), Number: downstream.NewNumber(),
+	}
+	if ids != nil {
+		rec.Wire = registry.AppendWord(registry.AppendWord(nil, registry.ClientID, ids.Client()), registry.ServerID, ids.Server)
 	}
 	if s != nil {
 		rec.Session, rec.Client = s.ID(), s.Name()

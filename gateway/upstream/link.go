@@ -445,7 +445,7 @@ func (l *link) serveRequest(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	}
 	if !l.spawn(func() {
 		defer end()
-		result, err := l.srv.opt.Handler.HandleRequest(ctx, l.srv, l, c, m.Method, m.Params)
+		result, err := l.srv.opt.Handler.HandleRequest(jsonrpc.WithServerID(ctx, m.ID), l.srv, l, c, m.Method, m.Params)
 		switch {
 		case errors.Is(context.Cause(ctx), errCancelled):
 			// MCP: a cancelled request gets no answer.

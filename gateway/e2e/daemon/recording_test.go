@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/e2e"
+	"goblin/registry"
 	"goblin/registry/recording"
 )
 
@@ -245,4 +246,35 @@ func TestRecordingsOfAConfigAreReadAndDeleted(t *testing.T) {
 	require.Contains(t, other.Stderr, "contains no recordings of Goblin")
 	require.Contains(t, w.Succeeds("traffic", "--delete", "--older", "0s"), "Deleted 1 recording (")
 	require.Empty(t, ends(folder, ".jsonl.gz"))
+}
+
+func TestARequestOfAServerIsRecordedWithBothIDs(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form))
+	w.Record = e2e.Obj{"dir": filepath.Join(w.Dir, "records")}
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{"form": e2e.Obj{}}}
+	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "decline"}, nil }
+	c.Init()
+	c.CallText("b_ask", e2e.Obj{})
+	c.Close()
+	require.Zero(t, c.Prog.Ends(e2e.Patience))
+
+	var call, asked *recording.Line
+	for _, l := range recorded(t, filepath.Join(w.Dir, "records")) {
+		switch {
+		case l.Method == "tools/call" && l.Type == recording.TypeRequest:
+			call = l
+		case l.Method == "elicitation/create":
+			asked = l
+		}
+	}
+	require.NotNil(t, call)
+	require.NotNil(t, asked)
+	require.NotZero(t, asked.Number)
+	require.NotEqual(t, call.Number, asked.Number)
+	require.Equal(t, call.Number, asked.Parent)
+	require.NotEmpty(t, registry.WireID([]byte(asked.Wire), registry.ClientID))
+	require.NotEmpty(t, registry.WireID([]byte(asked.Wire), registry.ServerID))
 }
