@@ -186,21 +186,28 @@ func (j *exportJob) readDaemon(ctx context.Context) error {
 	if j.flags.url == "" && r.status.Address != "" {
 		j.url = r.status.Address
 	}
-	answer, err := r.Traffic(ctx, daemon.TrafficQuery{Bodies: true, Head: true})
-	if err != nil {
-		return r.explain(err)
-	}
-	j.live = answer.Head
-	for _, l := range slices.Concat(answer.Lines, answer.Running) {
-		if l.Params == nil && l.CutParams != nil {
-			l.Params = &recording.Body{JSON: l.CutParams}
+	q := daemon.TrafficQuery{Bodies: true, Head: true, Running: true}
+	for {
+		answer, err := r.Traffic(ctx, q)
+		if err != nil {
+			return r.explain(err)
 		}
-		if l.Line.Answer == nil && l.CutAnswer != nil {
-			l.Line.Answer = &recording.Body{JSON: l.CutAnswer}
+		j.warnOfLost(&answer)
+		j.live = append(j.live, answer.Head...)
+		for _, l := range slices.Concat(answer.Lines, answer.Running) {
+			if l.Params == nil && l.CutParams != nil {
+				l.Params = &recording.Body{JSON: l.CutParams}
+			}
+			if l.Line.Answer == nil && l.CutAnswer != nil {
+				l.Line.Answer = &recording.Body{JSON: l.CutAnswer}
+			}
+			j.live = append(j.live, l.Line)
 		}
-		j.live = append(j.live, l.Line)
+		if !answer.More {
+			return nil
+		}
+		q.From, q.Head = answer.Next, false
 	}
-	return nil
 }
 
 func (j *exportJob) run(ctx context.Context) error {

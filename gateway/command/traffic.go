@@ -149,15 +149,13 @@ func (f *trafficFlags) newFilter(load func(*recording.Body) ([]byte, error)) *re
 func (a *App) showLive(ctx context.Context, f *trafficFlags, r *runningDaemon) error {
 	p := a.trafficPrinter(f, false)
 	filter := f.newFilter(nil)
-	q := daemon.TrafficQuery{Bodies: a.asJSON || filter.NeedsBodies()}
-	for first := true; ; first = false {
+	q := daemon.TrafficQuery{Bodies: a.asJSON || filter.NeedsBodies(), Running: !f.follow}
+	for {
 		answer, err := r.Traffic(ctx, q)
 		if err != nil {
 			return r.explain(err)
 		}
-		if answer.Dropped > 0 {
-			a.Warn("at least %s lost because they arrived too fast", termtext.Count(int(answer.Dropped), "request"))
-		}
+		a.warnOfLost(&answer)
 		for i := range answer.Lines {
 			if l := &answer.Lines[i]; matchesLive(filter, l) {
 				if err := p.Add(&l.Line); err != nil {
@@ -166,11 +164,15 @@ func (a *App) showLive(ctx context.Context, f *trafficFlags, r *runningDaemon) e
 			}
 		}
 		for i := range answer.Running {
-			if l := &answer.Running[i]; !f.follow && matchesLive(filter, l) {
+			if l := &answer.Running[i]; matchesLive(filter, l) {
 				if err := p.Add(&l.Line); err != nil {
 					return err
 				}
 			}
+		}
+		q.From = answer.Next
+		if answer.More { // before the last requests are known
+			continue
 		}
 		if err := p.Flush(); err != nil {
 			return err
@@ -179,10 +181,14 @@ func (a *App) showLive(ctx context.Context, f *trafficFlags, r *runningDaemon) e
 			a.reportHidden(p)
 			return nil
 		}
-		if first {
-			p.Follow()
-		}
-		q.From, q.Wait = answer.Next, true
+		p.Follow()
+		q.Wait = true
+	}
+}
+
+func (a *App) warnOfLost(answer *daemon.TrafficAnswer) {
+	if answer.Dropped > 0 {
+		a.Warn("at least %s lost because they arrived too fast", termtext.Count(int(answer.Dropped), "request"))
 	}
 }
 

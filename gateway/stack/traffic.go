@@ -41,8 +41,13 @@ func (i *Stack) traffic(q *daemon.TrafficQuery) daemon.TrafficAnswer {
 	if q.From > 0 && stats.First > q.From {
 		answer.Dropped = stats.First - q.From
 	}
-	window := journal.Window(max(q.From, 1), -1)
+	window := journal.Window(max(q.From, 1), daemon.MaxTraffic+1)
+	bodies := 0
 	for n := range window {
+		if n == daemon.MaxTraffic || bodies >= daemon.MaxTrafficBodies {
+			answer.More = true
+			return answer
+		}
 		r := &window[n]
 		answer.Next = r.Seq + 1
 		if q.Bodies || recording.IsFailure(r) {
@@ -50,9 +55,10 @@ func (i *Stack) traffic(q *daemon.TrafficQuery) daemon.TrafficAnswer {
 				r = &full
 			}
 		}
+		bodies += len(r.Request) + len(r.Response) + len(r.Wire)
 		answer.Lines = append(answer.Lines, trafficLine(r, q.Bodies))
 	}
-	if q.From == 0 {
+	if q.Running {
 		running := i.gateway.Pending.All()
 		for n := range running {
 			answer.Running = append(answer.Running, trafficLine(&running[n].TrafficRecord, q.Bodies))

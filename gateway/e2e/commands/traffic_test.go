@@ -106,6 +106,31 @@ func TestTrafficFollowsTheDaemonUntilAnInterrupt(t *testing.T) {
 	require.Empty(t, p.Stderr.String())
 }
 
+// The daemon returns its traffic in several answers.
+func TestTrafficAndExportShowMoreThanAnAnswerHolds(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Shop())
+	c := w.Bridged()
+	const calls = 25
+	for n := range calls {
+		c.CallText("shop_stat", e2e.Obj{"n": n, "text": strings.Repeat("x", 60_000)})
+	}
+	require.Equal(t, calls, strings.Count(w.Succeeds("traffic", "name:stat"), "\n"))
+	for _, args := range [][]string{{"traffic", "--json"}, {"export", "--format", "jsonl"}} {
+		require.Equal(t, calls, strings.Count(w.Succeeds(append(args, "name:stat")...), `"type":"request"`), args)
+	}
+	lines, p := follow(w, "traffic", "-f", "name:stat", "--json")
+	lines.Buffer(nil, 1<<20)
+	for n := range calls {
+		require.True(t, lines.Scan())
+		require.Contains(t, lines.Text(), fmt.Sprintf(`"n":%d,`, n))
+	}
+	p.Signal(syscall.SIGINT)
+	require.False(t, lines.Scan())
+	require.Zero(t, p.Ends(e2e.Patience))
+}
+
 func TestTrafficReadsAndDeletesTheConfigsRecordings(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
