@@ -94,7 +94,7 @@ func Load(ctx context.Context, path string, o Options) (*Archive, error) {
 		return nil, err
 	}
 	defer r.Close()
-	l := newLoader(path, settings, o)
+	l := newLoader(path, r, settings, o)
 	l.filter = recording.NewFilter(o.Filter, r.Body)
 	l.filter.ShowNotifications()
 	if p := l.filter.Problem(); p.Text != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,7 @@ var kinds = map[string]registry.Kind{
 // loader applies lines to a registry.
 type loader struct {
 	o       Options
+	reader  *recording.Reader
 	archive *Archive
 	reg     *registry.Registry
 	at      time.Time // of the current line
@@ -41,12 +43,12 @@ type loader struct {
 	line    int
 }
 
-func newLoader(path string, header *recording.Line, o Options) *loader {
+func newLoader(path string, r *recording.Reader, header *recording.Line, o Options) *loader {
 	if o.Requests <= 0 {
 		o.Requests = DefaultRequests
 	}
 	a := &Archive{Name: filepath.Base(path), Bodies: header.Bodies, details: make(map[string]recording.Line), large: make(map[uint64]largeBodies)}
-	l := &loader{o: o, archive: a, states: make(map[string]registry.ServerState), running: make(map[uint64]registry.InFlight), now: time.Now()}
+	l := &loader{o: o, reader: r, archive: a, states: make(map[string]registry.ServerState), running: make(map[uint64]registry.InFlight), now: time.Now()}
 	cfg, err := parseSettings(header.Settings)
 	if err != nil {
 		cfg = &config.Config{}
@@ -165,7 +167,8 @@ func (l *loader) server(line *recording.Line) {
 	}
 	s.Listed = line.Lists != nil
 	l.states[line.Server] = s
-	for key, kind := range kinds {
+	for _, key := range slices.Sorted(maps.Keys(kinds)) {
+		kind := kinds[key]
 		switch items, recorded := line.Lists[key]; {
 		case recorded:
 			l.setList(line.Server, kind, items, false)
@@ -178,11 +181,11 @@ func (l *loader) server(line *recording.Line) {
 
 // setList sets a list. first reports that its difference is no change of the server.
 func (l *loader) setList(server string, kind registry.Kind, items []json.RawMessage, first bool) {
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return !l.permits(server, kind, item) })
+	items = l.reader.Keep(server, kind.String(), items)
 	all := make([][]byte, 0, len(items))
 	for _, item := range items {
-		if l.permits(server, kind, item) {
-			all = append(all, item)
-		}
+		all = append(all, item)
 	}
 	if first {
 		l.reg.SetFirstList(server, kind, all)

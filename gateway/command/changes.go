@@ -79,14 +79,14 @@ func (a *App) showChanges(ctx context.Context, f *changeFlags) error {
 
 func (a *App) findChanges(ctx context.Context, from string, q daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
 	if from != "" {
-		return recordedChanges(ctx, from, q)
+		return a.recordedChanges(ctx, from, q)
 	}
 	r, err := a.findDaemon(ctx)
 	switch {
 	case errors.Is(err, daemon.ErrNotRunning) && r != nil:
 		if folder := a.recordings(); folder != "" {
 			a.Warn("no daemon is running; reading %s", folder)
-			return recordedChanges(ctx, folder, q)
+			return a.recordedChanges(ctx, folder, q)
 		}
 		return daemon.ChangeAnswer{}, cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or read a recording with --from", r.name, r.start)
 	case err != nil:
@@ -117,10 +117,13 @@ func (a *App) recordings() string {
 	return folder
 }
 
-func recordedChanges(ctx context.Context, path string, q daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
+func (a *App) recordedChanges(ctx context.Context, path string, q daemon.ChangeQuery) (daemon.ChangeAnswer, error) {
 	recorded, err := archive.Load(ctx, path, archive.Options{Requests: 1, NoTraffic: true})
 	if err != nil {
 		return daemon.ChangeAnswer{}, err
+	}
+	for _, p := range recorded.Problems {
+		a.Warn("%s", p)
 	}
 	var names []string
 	for _, s := range recorded.Registry.States() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -173,8 +174,12 @@ func (l *loader) add(line *recording.Line) error {
 	}
 	switch line.Type {
 	case recording.TypeServer:
+		for _, list := range slices.Sorted(maps.Keys(line.Lists)) { // each step keeps its own lists
+			line.Lists[list] = l.r.Keep(l.Name, fmt.Sprint(list, l.count), line.Lists[list])
+		}
 		l.addServer(line)
 	case recording.TypeList:
+		line.Added = l.r.Keep(l.Name, fmt.Sprint(line.List, l.count), line.Added)
 		l.between = append(l.between, step{kind: listChange, time: line.Time, change: &recording.Line{List: line.List, Added: line.Added, Removed: line.Removed}})
 	case recording.TypeNotification:
 		return l.addNotification(line)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,6 +132,12 @@ func (s *scanner) next() (*recording.Line, error) {
 		if s.lists == nil {
 			s.lists = map[string]map[string][]json.RawMessage{}
 		}
+		for list := range s.lists[l.Server] {
+			s.Keep(l.Server, list, nil)
+		}
+		for _, list := range slices.Sorted(maps.Keys(l.Lists)) {
+			l.Lists[list] = s.Keep(l.Server, list, l.Lists[list])
+		}
 		s.lists[l.Server] = l.Lists
 	case recording.TypeList:
 		if s.lists[l.Server] == nil {
@@ -139,7 +146,7 @@ func (s *scanner) next() (*recording.Line, error) {
 			}
 			s.lists[l.Server] = map[string][]json.RawMessage{}
 		}
-		s.lists[l.Server][l.List] = l.Change(s.lists[l.Server][l.List])
+		s.lists[l.Server][l.List] = s.Keep(l.Server, l.List, l.Change(s.lists[l.Server][l.List]))
 	}
 	return l, nil
 }

@@ -124,3 +124,11 @@ func TestFindCallReturnsTheDefinitionOfItsTime(t *testing.T) {
 	_, err = compare.FindCall(a, 4)
 	require.ErrorIs(t, err, recording.ErrNoRequest)
 }
+
+func TestDefinitionsOverTheLimitAreNotKept(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat("1,", recording.MaxDefinitions)
+	found, err := compare.FindCall(record(t, many+counter, called(1, `{}`, `{}`)), 1)
+	require.NoError(t, err)
+	require.Nil(t, found.Definition)
+}

@@ -2,9 +2,51 @@ package recording
 
 import (
 	"encoding/json"
+	"slices"
 
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
+
+// Limits of the definitions that are kept of one recording.
+const (
+	MaxDefinitions     = 1_000_000
+	maxDefinitionBytes = 256 << 20
+)
+
+// definitionSize is the size of all definitions of some lists.
+type definitionSize struct{ count, bytes int }
+
+// Keep returns the first definitions of a list that fit the limits, beside all other kept
+// lists. The list replaces the earlier one of the same name. [Reader.Problems] reports
+// omitted definitions, once per server.
+func (r *Reader) Keep(server, list string, definitions []json.RawMessage) []json.RawMessage {
+	if r.kept == nil {
+		r.kept, r.omitted = make(map[[2]string]definitionSize), make(map[string]bool)
+	}
+	key := [2]string{server, list}
+	r.all.count -= r.kept[key].count
+	r.all.bytes -= r.kept[key].bytes
+	var size definitionSize
+	for i, d := range definitions {
+		if r.all.count+size.count < MaxDefinitions && r.all.bytes+size.bytes+len(d) <= maxDefinitionBytes {
+			size.count++
+			size.bytes += len(d)
+			continue
+		}
+		if !r.omitted[server] {
+			r.omitted[server] = true
+			r.problem("lists of server %q: the recording has more than %s definitions or %s of them; the rest is omitted",
+				server, termtext.FormatCount(MaxDefinitions), termtext.Size(maxDefinitionBytes))
+		}
+		definitions = slices.Clone(definitions[:i]) // frees the rest
+		break
+	}
+	r.kept[key] = size
+	r.all.count += size.count
+	r.all.bytes += size.bytes
+	return definitions
+}
 
 // Key returns the name or URI that identifies a definition in a list of a server, or "".
 func Key(list string, definition []byte) string {

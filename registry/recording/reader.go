@@ -67,6 +67,10 @@ type Reader struct {
 	drained bool   // a newer file exists, and the end was read again
 	cut     bool   // the cut was reported
 
+	kept    map[[2]string]definitionSize // of Keep, by server and list
+	all     definitionSize               // of kept
+	omitted map[string]bool              // servers with omitted definitions
+
 	read     int // files with a header
 	refused  error
 	problems []Problem
