@@ -52,7 +52,8 @@ func (l *load) recording(p programs, server string, size int, judge func(*report
 		targets = append(targets, &target{name: name, tool: "s0_echo", load: stream(through), pids: []int{through.PID}})
 	}
 	targets[0].judge, targets[1].judge = judgeNothing, judge
-	turn := max(l.during(recordingTurn), time.Second)
+	pause := min(l.during(20*time.Second), time.Second) // shorter in tests only
+	turn := max(l.during(recordingTurn), pause)
 	for round := range 9 {
 		if err := l.ctx.Err(); err != nil {
 			return err
@@ -62,7 +63,7 @@ func (l *load) recording(p programs, server string, size int, judge func(*report
 			if err := t.turn(64, size, turn); err != nil {
 				return err
 			}
-			time.Sleep(time.Second) // for the rest of the recorder's work
+			time.Sleep(pause) // for the rest of the recorder's work
 			if round == 0 {
 				t.reset()
 			}

@@ -48,9 +48,11 @@ func startBrowser(t *testing.T) *browser {
 	require.NoError(t, err)
 	out, toHere, err := os.Pipe()
 	require.NoError(t, err)
+	profile, err := os.MkdirTemp("", "chromium")
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-extensions", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--disable-component-update", "--disable-sync", "--disable-extensions", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{fromHere, toHere}
 	require.NoError(t, cmd.Start())
 	fromHere.Close()
@@ -80,6 +82,8 @@ func startBrowser(t *testing.T) *browser {
 		out.Close()
 		cmd.Wait()
 		<-read
+		// Processes of the browser may outlive it for a moment, and write files.
+		require.Eventually(t, func() bool { return os.RemoveAll(profile) == nil }, time.Minute, 10*time.Millisecond)
 	})
 	var target struct{ TargetID, SessionID string }
 	b.do(&target, "Target.createTarget", map[string]any{"url": "about:blank"})
