@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goblin/gateway/archive"
 	"goblin/gateway/cli"
 	"goblin/gateway/command"
 	"goblin/gateway/config"
@@ -406,4 +407,102 @@ func demoCommand(p *serve.Process) *cobra.Command {
 			return demo.Run(cmd.Context(), args[0], in, out)
 		},
 	}
+}
+
+// maxOpenRequests is the highest value of --requests.
+const maxOpenRequests = 1_000_000
+
+func openCommand(p *serve.Process) *cobra.Command {
+	var o archive.Options
+	cmd := &cobra.Command{
+		Use:     "open FILE [FILTER]...",
+		GroupID: cli.GroupRecord,
+		Short:   "Show a recording in the UI",
+		Long: `Show a recording in the UI: its servers, catalog, sessions, traffic and logs, as
+they were at its end. It is read-only: no server is started and nothing is sent.
+
+FILE may be a folder; all its files are shown. FILTER is as for goblin traffic. Of
+a large recording, the newest requests are shown; the UI shows how many are
+missing. Damaged parts are listed in Logs.`,
+		Example: `  goblin open night.jsonl.gz
+  goblin open recordings since:2h
+  goblin open night.jsonl --requests 100000`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "open needs a recording: a file or a folder")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Requests < 1 || o.Requests > maxOpenRequests {
+				return cli.Usage(cmd, "--requests must be a number from 1 to %d, not %d", maxOpenRequests, o.Requests)
+			}
+			o.Filter = strings.Join(args[1:], " ")
+			return p.OpenRecording(cmd.Context(), args[0], o, showArchive)
+		},
+		ValidArgsFunction: command.CompleteFileAndFilter,
+	}
+	cmd.Flags().IntVar(&o.Requests, "requests", archive.DefaultRequests, "show the newest `NUMBER` of requests")
+	return cmd
+}
+
+// showArchive runs the UI over a recording.
+func showArchive(ctx context.Context, r *serve.Recording, c *remoteui.Conn) error {
+	view := tui.New(tui.Options{
+		Registry: r.Registry, Theme: cmp.Or(c.Theme(), r.Theme), ASCII: c.ASCII(), Images: r.Images, Keys: r.Keys,
+		Recording: &tui.Recording{Name: r.Name, Start: r.Start, End: r.End, Summary: r.Summary()},
+		Daemon:    tui.Daemon{Config: r.Name, Command: r.Command},
+	})
+	return view.Run(ctx, archive.Backend{Archive: r.Archive}, c)
+}
+
+// withReplay adds the flags that serve a recording instead of real servers. With --replay,
+// run replaces the command.
+func withReplay(cmd *cobra.Command, run func(ctx context.Context, r serve.Replay) error) {
+	var r serve.Replay
+	cli.NameFlag(cmd.Flags(), &r.Recording, "replay", "answer as in this recording `FILE` or folder, without the servers")
+	answerFlags(cmd, &r)
+	real := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if r.Recording != "" {
+			if cmd.Flags().Changed("record") {
+				return cli.Usage(cmd, "--record and --replay exclude each other")
+			}
+			return run(cmd.Context(), r)
+		}
+		for _, name := range []string{"fast", "rules", "missing"} {
+			if cmd.Flags().Changed(name) {
+				return cli.Usage(cmd, "--%s needs --replay", name)
+			}
+		}
+		return real(cmd, args)
+	}
+}
+
+func answerFlags(cmd *cobra.Command, r *serve.Replay) {
+	cmd.Flags().BoolVar(&r.Fast, "fast", false, "with --replay: skip the recorded waits")
+	cli.NameFlag(cmd.Flags(), &r.Rules, "rules", "with --replay: ignore the params that this `FILE` lists")
+	r.Missing = serve.MissingFails
+	cmd.Flags().Var(newOneOf(&r.Missing, serve.MissingFails, serve.MissingPasses), "missing", "with --replay: requests that were not recorded fail, or pass to the real servers")
+}
+
+func replayServerCommand(p *serve.Process) *cobra.Command {
+	var r serve.Replay
+	cmd := &cobra.Command{
+		Use: "replay-server FILE SERVER", Hidden: true,
+		Example: "  goblin replay-server recording.jsonl clock",
+		Short:   "Answer as a recorded server on stdin and stdout",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return cli.Usage(cmd, "replay-server needs a recording and the name of a server")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Recording = args[0]
+			return p.ReplayServer(cmd.Context(), r, args[1])
+		},
+	}
+	answerFlags(cmd, &r)
+	return cmd
 }

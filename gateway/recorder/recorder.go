@@ -251,12 +251,12 @@ func (r *Recorder) writeUntil(ctx context.Context) error {
 	}
 }
 
-// flush writes the queue, and starts another file if this
-// one is full. With slow it also writes the slow requests.
+// flush writes the queue, and starts another file when one is full. With slow it also
+// writes the slow requests.
 func (r *Recorder) flush(slow bool) error {
 	items, dropped := r.queue.take()
 	now := time.Now()
-	if err := r.writeItems(items, dropped); err != nil {
+	if err := r.writeItems(items, dropped, now); err != nil {
 		return err
 	}
 	last, err := r.catalog.appendClosed(nil, now)
@@ -269,6 +269,10 @@ func (r *Recorder) flush(slow bool) error {
 	if err := r.file.write(last); err != nil {
 		return err
 	}
+	return r.rotateIfFull(now)
+}
+
+func (r *Recorder) rotateIfFull(now time.Time) error {
 	r.keep.grow(r.file.takeWritten())
 	if !r.file.isFull(now) {
 		return nil
@@ -295,7 +299,7 @@ func (r *Recorder) changeSettings(settings json.RawMessage) error {
 	return r.rotate(time.Now())
 }
 
-func (r *Recorder) writeItems(items []item, dropped int) error {
+func (r *Recorder) writeItems(items []item, dropped int, now time.Time) error {
 	for i, one := range items {
 		lines, err := one.lines, error(nil)
 		switch {
@@ -312,6 +316,9 @@ func (r *Recorder) writeItems(items []item, dropped int) error {
 		}
 		r.queue.reuse(one.lines)
 		items[i] = item{} // frees the bodies
+		if err := r.rotateIfFull(now); err != nil {
+			return err
+		}
 	}
 	if dropped == 0 {
 		return nil

@@ -401,7 +401,6 @@ func TestTheFolderKeepsItsLimit(t *testing.T) {
 		if n%10 == 0 {
 			b.record(call(n+1000, `{}`, `{"text":"`+random(n+1000, 100<<10)+`"}`))
 		}
-		time.Sleep(time.Millisecond) // lets the clock move between files
 	}
 	b.close()
 	b = start(t, b.folder, func(o *recorder.Options) { o.Max = limit })
