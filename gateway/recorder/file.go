@@ -17,6 +17,8 @@ import (
 const (
 	// maxFile is the largest part of a file after its lists, in bytes.
 	maxFile = 32 << 20
+	// maxEarly is the longest wait for the start of a file that follows another one.
+	maxEarly = 10 * time.Millisecond
 	// minFile is the smallest one, for a small limit of the folder.
 	minFile = 64 << 10
 	// maxNameTries is the number of times tried for the name of a new file.
@@ -53,6 +55,10 @@ func (w *writer) create(now time.Time) error {
 		if last := all[len(all)-1].start; !start.After(last) { // the clock was set back
 			start = last.Add(time.Millisecond)
 		}
+	}
+	// Bodies belong to files by time, so the next body must not be older than its file.
+	if early := time.Until(start); early < maxEarly {
+		time.Sleep(early)
 	}
 	for range maxNameTries {
 		name := start.Format(timeForm) + recording.Suffix

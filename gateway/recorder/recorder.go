@@ -256,7 +256,7 @@ func (r *Recorder) writeUntil(ctx context.Context) error {
 func (r *Recorder) flush(slow bool) error {
 	items, dropped := r.queue.take()
 	now := time.Now()
-	if err := r.writeItems(items, dropped, now); err != nil {
+	if err := r.writeItems(items, dropped); err != nil {
 		return err
 	}
 	last, err := r.catalog.appendClosed(nil, now)
@@ -269,10 +269,11 @@ func (r *Recorder) flush(slow bool) error {
 	if err := r.file.write(last); err != nil {
 		return err
 	}
-	return r.rotateIfFull(now)
+	return r.rotateIfFull()
 }
 
-func (r *Recorder) rotateIfFull(now time.Time) error {
+func (r *Recorder) rotateIfFull() error {
+	now := time.Now()
 	r.keep.grow(r.file.takeWritten())
 	if !r.file.isFull(now) {
 		return nil
@@ -299,7 +300,7 @@ func (r *Recorder) changeSettings(settings json.RawMessage) error {
 	return r.rotate(time.Now())
 }
 
-func (r *Recorder) writeItems(items []item, dropped int, now time.Time) error {
+func (r *Recorder) writeItems(items []item, dropped int) error {
 	for i, one := range items {
 		lines, err := one.lines, error(nil)
 		switch {
@@ -316,7 +317,7 @@ func (r *Recorder) writeItems(items []item, dropped int, now time.Time) error {
 		}
 		r.queue.reuse(one.lines)
 		items[i] = item{} // frees the bodies
-		if err := r.rotateIfFull(now); err != nil {
+		if err := r.rotateIfFull(); err != nil {
 			return err
 		}
 	}
