@@ -1,6 +1,6 @@
 // Package query parses filters and matches rows that offer named fields.
 //
-// It knows neither terminals nor the rows: an [Index] holds their text, and each [Field]
+// It depends on neither terminals nor rows: an [Index] holds their text, and each [Field]
 // reads one value of a row. Queries and indexes are immutable. Any text is a valid query,
 // and its length bounds the work per row.
 package query
