@@ -32,6 +32,7 @@ const (
 	SourceMessage = "message" // a server's notifications/message
 	SourceGoblin  = "goblin"
 	SourceEvent   = "event" // a change of the catalog or the cache
+	SourceBuild   = "build" // a build or restart of a server whose files changed
 )
 
 // LogRecord is a log line. Callers must redact secrets first.
@@ -148,6 +149,8 @@ type TrafficRecord struct {
 	Size      int64         // bytes of the answer
 	Status    string        // "success", "failure" or one of the constants above
 	Code      int           // of a JSON-RPC error
+	// Events are the steps of rules that stopped, changed or answered the request.
+	Events []RuleEvent
 	// Request and Response are cut at 64 KiB each. Append copies them. Window omits them;
 	// Record returns them unless they were evicted.
 	Request, Response []byte
@@ -190,6 +193,7 @@ type trafficEntry struct {
 	userAsked           bool
 	first               uint64 // sequence number of the first one
 	last                int64  // time of the last one
+	events              []RuleEvent
 	contentHash         uint64 // hash of the fields that are equal
 	bodies              *bodyPage
 	pageUses            uint64 // bodies.uses when stored; a higher value now means eviction
@@ -202,7 +206,7 @@ func (s *trafficEntry) withoutBodies() TrafficRecord {
 		Seq: s.seq, Session: s.session, Client: s.client, Receivers: int(s.receivers), Direction: s.direction,
 		Server: s.server, Method: s.method, Name: s.name, Duration: s.duration, UserAsked: s.userAsked, Size: s.size,
 		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize, UserWait: s.userWait,
-		Number: s.number, Parent: s.parent, Profile: s.profile, Original: s.original, StartWait: s.startWait, QueueWait: s.queueWait,
+		Number: s.number, Parent: s.parent, Profile: s.profile, Original: s.original, StartWait: s.startWait, QueueWait: s.queueWait, Events: s.events,
 	}
 	if s.at != 0 {
 		rec.Time = time.Unix(0, s.at)
@@ -288,7 +292,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		receivers: int32(rec.Receivers), direction: rec.Direction, userAsked: rec.UserAsked,
 		req: int32(len(req)), resp: int32(len(resp)), wireSize: int32(len(how)),
 		number: rec.Number, parent: rec.Parent, original: cutString(rec.Original, maxField),
-		startWait: rec.StartWait, queueWait: rec.QueueWait,
+		startWait: rec.StartWait, queueWait: rec.QueueWait, events: rec.Events,
 	}
 	if !rec.Time.IsZero() {
 		next.at = rec.Time.UnixNano()
@@ -308,7 +312,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		j.storeBodies(s, req, resp, how)
 	}
 	j.mu.Unlock()
-	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.UserAsked {
+	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.UserAsked && len(rec.Events) == 0 {
 		j.latencies.Add(rec.Server, rec.Duration)
 	}
 	j.feed.publish(Traffic)

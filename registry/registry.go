@@ -53,10 +53,12 @@ type Registry struct {
 
 	notice        atomic.Pointer[string]
 	mistakes      atomic.Pointer[[]Mistake]
+	ruleState     atomic.Pointer[RuleState]
 	states        stateTable
 	subscriptions subscriptionTable
 	pinned        unapprovedTable
 	repairs       repairTable
+	builds        buildTable
 	sessions      sessionTable
 	contents      Contents
 	latencies     ServerLatency

@@ -46,6 +46,7 @@ type ServerState struct {
 	Instructions    string
 	Counts          [Kinds]int // in the last known lists; set by the registry
 	Repairs         Repairs    // of the last known lists; set by the registry
+	Build           *Build     // nil unless its files are watched; set by the registry
 	Listed          bool       // all lists were fetched at least once
 	Stale           bool       // lists are older than the connection
 	CachedAt        time.Time  // of lists from an earlier process
@@ -80,6 +81,7 @@ func (t *stateTable) update(server string, s ServerState, now func() time.Time) 
 	s.Name = server
 	s.Counts = [Kinds]int{}
 	s.Repairs = Repairs{}
+	s.Build = nil
 	s.Capabilities = bytes.Clone(s.Capabilities)
 	if s.Since.IsZero() {
 		s.Since = old.Since
@@ -169,6 +171,7 @@ func (r *Registry) withTables(t *table, s ServerState) ServerState {
 		s.Counts[k] = t.runs[k].len()
 	}
 	s.Repairs = r.repairs.forServer(s.Name)
+	s.Build = r.builds.get(s.Name)
 	s.Latency = cmp.Or(r.latencies.Median(s.Name), s.Latency)
 	return s
 }

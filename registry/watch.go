@@ -26,9 +26,14 @@ const (
 	Cached        // contents in [Registry.Contents]
 	Pins          // a row of [Registry.UnapprovedTools]
 	ListChanged   // records in [Registry.ListChanges]
+	Rules         // [Registry.Rules]
+	SavedCalls    // files of saved calls, see [Registry.SavedCallsChanged]
 
 	AllChanges Changes = math.MaxUint32
 )
+
+// SavedCallsChanged notifies watchers that files of saved calls changed.
+func (r *Registry) SavedCallsChanged() { r.feed.publish(SavedCalls) }
 
 // feed notifies watchers of changes. The zero value is ready.
 type feed struct {

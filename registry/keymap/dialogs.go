@@ -16,7 +16,7 @@ const (
 const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes | InCompare
 
 func dialogActions() []Action {
-	return slices.Concat(formActions(), listActions(), callListActions(), questionActions())
+	return slices.Concat(formActions(), listActions(), callListActions(), ruleActions(), questionActions())
 }
 
 func formActions() []Action {
@@ -39,6 +39,7 @@ func formActions() []Action {
 		{"form.complete", []string{"ctrl+@"}, InForm},
 		{"form.lines", []string{"ctrl+j"}, InForm},
 		{"form.submit", []string{"ctrl+s"}, InForm},
+		{"form.save-call", []string{"ctrl+w"}, InForm},
 		{"form.raw", []string{"ctrl+e"}, InForm},
 		{"form.last", []string{"ctrl+r"}, InForm},
 		{"form.add", []string{"ctrl+n"}, InForm},
@@ -125,6 +126,7 @@ func listActions() []Action {
 		{"exchange.pager", []string{"e"}, InExchange},
 		{"exchange.editor", []string{"E"}, InExchange},
 		{"exchange.save", []string{"W"}, InExchange},
+		{"exchange.save-call", []string{"ctrl+w"}, InExchange},
 		{"exchange.close", []string{"esc", "enter", "q", "h", "left", "ctrl+c"}, InExchange},
 		{"query.copy", []string{"enter"}, InQuery},
 		{"query.down", []string{"down"}, InQuery},
@@ -146,6 +148,7 @@ func callListActions() []Action {
 		{"past.copy", []string{"y"}, InPast},
 		{"past.copy-content", []string{"Y"}, InPast},
 		{"past.compare", []string{"v"}, InPast},
+		{"past.save-call", []string{"ctrl+w"}, InPast},
 		{"past.close", []string{"esc", "q", "h", "left", "H", "ctrl+c"}, InPast},
 		{"compare.next", []string{"n"}, InCompare},
 		{"compare.previous", []string{"N"}, InCompare},
@@ -166,6 +169,34 @@ func callListActions() []Action {
 		{"snippets.copy", []string{"enter", "y", "Y"}, InSnippets},
 		{"snippets.save", []string{"W"}, InSnippets},
 		{"snippets.close", []string{"esc", "q", "h", "left", "ctrl+c"}, InSnippets},
+	}
+}
+
+// ruleActions are the actions of the list of rules and stopped requests.
+func ruleActions() []Action {
+	return []Action{
+		{"rules.down", []string{"j", "down"}, InRules},
+		{"rules.up", []string{"k", "up"}, InRules},
+		{"rules.half-down", []string{"ctrl+d"}, InRules},
+		{"rules.half-up", []string{"ctrl+u"}, InRules},
+		{"rules.page-down", []string{"pgdown", "ctrl+f"}, InRules},
+		{"rules.page-up", []string{"pgup", "ctrl+b"}, InRules},
+		{"rules.top", []string{"g", "home"}, InRules},
+		{"rules.bottom", []string{"G", "end"}, InRules},
+		{"rules.open", []string{"enter", "e"}, InRules},
+		{"rules.send", []string{"s"}, InRules},
+		{"rules.deny", []string{"d"}, InRules},
+		{"rules.answer", []string{"r"}, InRules},
+		{"rules.fail", []string{"f"}, InRules},
+		{"rules.remember", []string{"m"}, InRules},
+		{"rules.next", []string{"!", "]"}, InRules},
+		{"rules.copy", []string{"y"}, InRules},
+		{"rules.add", []string{"a"}, InRules},
+		{"rules.toggle", []string{" "}, InRules},
+		{"rules.remove", []string{"D"}, InRules},
+		{"rules.clear", []string{"C"}, InRules},
+		{"rules.other", []string{"tab", "shift+tab", "l", "right"}, InRules},
+		{"rules.close", []string{"esc", "q", "h", "left", "B", "ctrl+c"}, InRules},
 	}
 }
 

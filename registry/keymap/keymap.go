@@ -23,6 +23,7 @@ const (
 	InResources
 	InLogs
 	InUsage
+	InSaved
 	InDetail // the detail has the focus
 
 	InFilter // typing a filter
@@ -46,23 +47,24 @@ const (
 	InMistakes
 	InSnippets
 	InCompare
+	InRules
 
-	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage
+	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage | InSaved
 	InCatalog = InTools | InPrompts | InResources
 	Anywhere  = InLists | InDetail
 )
 
 // Places returns the panes in the order of the documentation.
 func Places() []Place {
-	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InDetail}
+	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InSaved, InDetail}
 }
 
 var placeNames = [...]string{
-	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Detail",
+	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Saved", "Detail",
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
 	"the JSON query", "a line of text", "confirmations", "URLs to open",
-	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison",
+	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison", "the breakpoints",
 }
 
 // String lists the places in words.
@@ -108,8 +110,11 @@ func paneActions() []Action {
 		{"resources", []string{"4"}, Anywhere},
 		{"logs", []string{"5"}, Anywhere},
 		{"usage", []string{"6"}, Anywhere},
+		{"saved", []string{"7"}, Anywhere},
 		{"clients", []string{"0"}, Anywhere},
 		{"mistakes", []string{"!"}, Anywhere},
+		{"break", []string{"b"}, Anywhere},
+		{"rules", []string{"B"}, Anywhere},
 		{"next", []string{"tab"}, Anywhere},
 		{"previous", []string{"shift+tab"}, Anywhere},
 		{"down", []string{"j", "down"}, Anywhere},
@@ -138,7 +143,7 @@ func paneActions() []Action {
 		{"seen", []string{"v"}, InCatalog},
 		{"subscriptions", []string{"w"}, Anywhere},
 		{"templates", []string{"t"}, InResources},
-		{"call", []string{"c"}, InCatalog | InLogs | InDetail},
+		{"call", []string{"c"}, InCatalog | InLogs | InSaved | InDetail},
 		{"repeat", []string{"."}, InCatalog | InDetail},
 		{"past", []string{"H"}, InCatalog | InDetail},
 		{"cancel", []string{"X"}, Anywhere},
@@ -147,9 +152,9 @@ func paneActions() []Action {
 		{"enable", []string{"x"}, InServers},
 		{"switch", []string{"x"}, InCatalog | InUsage},
 		{"view", []string{"V"}, InCatalog},
-		{"remove", []string{"D"}, InServers},
+		{"remove", []string{"D"}, InServers | InSaved},
 		{"log-in", []string{"l"}, InServers | InDetail},
-		{"approve", []string{"A"}, InServers | InTools},
+		{"approve", []string{"A"}, InServers | InTools | InSaved},
 		{"copy", []string{"y"}, Anywhere},
 		{"copy-content", []string{"Y"}, Anywhere},
 		{"pager", []string{"e"}, Anywhere},
@@ -165,7 +170,13 @@ func paneActions() []Action {
 		{"pause", []string{" "}, InLogs},
 		{"fit", []string{"z"}, InLogs},
 		{"range", []string{"t"}, InLogs},
-		{"compare", []string{"v"}, InLogs | InDetail},
+		{"compare", []string{"v"}, InLogs | InSaved | InDetail},
+		{"run-folder", []string{"R"}, InSaved},
+		{"variables", []string{"V"}, InSaved},
+		{"rename", []string{"m"}, InSaved},
+		{"duplicate", []string{"d"}, InSaved},
+		{"new-call", []string{"C"}, InSaved},
+		{"save-call", []string{"ctrl+w"}, Anywhere},
 		{"compare-definition", []string{"C"}, InTools | InPrompts},
 		{"palette", []string{":", "ctrl+p"}, Anywhere},
 		{"help", []string{"?"}, Anywhere},
@@ -217,11 +228,18 @@ func SuggestIDs(id string) []string {
 type Map map[string]Action
 
 // Rebind returns the actions with changed keys, by id. An empty list removes all keys. An
-// action with C-c by default keeps it.
+// action with C-c by default keeps it. Other actions lose the default keys that a changed
+// one has, so that new defaults never break a config.
 func Rebind(changed map[string][]string) Map {
 	m := make(Map)
 	for _, a := range applyChanges(changed) {
 		m[a.ID] = a
+	}
+	for _, c := range Conflicts(changed) {
+		if a := m[c.Other]; c.Default {
+			a.Keys = slices.DeleteFunc(slices.Clone(a.Keys), func(key string) bool { return key == c.Key })
+			m[c.Other] = a
+		}
 	}
 	return m
 }
@@ -259,6 +277,7 @@ func (m Map) In(p Place) map[string]string {
 type Conflict struct {
 	Key, Action, Other string
 	Where              Place
+	Default            bool // Other is unchanged
 }
 
 // Conflicts returns the conflicts that changes cause.
@@ -270,14 +289,14 @@ func Conflicts(changed map[string][]string) []Conflict {
 			continue
 		}
 		for j := range all {
-			_, later := changed[all[j].ID]
+			_, other := changed[all[j].ID]
 			where := all[i].Where & all[j].Where
-			if where == 0 || i == j || later && j > i { // report the later changed action
+			if where == 0 || i == j || other && j > i { // report the later changed action
 				continue
 			}
 			for _, key := range all[i].Keys {
 				if slices.Contains(all[j].Keys, key) {
-					found = append(found, Conflict{key, all[i].ID, all[j].ID, where})
+					found = append(found, Conflict{key, all[i].ID, all[j].ID, where, !other})
 				}
 			}
 		}

@@ -81,3 +81,33 @@ func sameFolded(a, b string) bool {
 	b, _ = fold(b)
 	return a == b
 }
+
+// Term is a term of a filter's text.
+type Term struct {
+	Raw    string // as typed
+	Column int    // from 1, in characters
+	Not    bool
+	Field  string // the field's name, or "" for words
+	Path   string // of the field, such as a.b in arg.a.b:x
+	Value  string // without quotes
+	// Unfinished terms, such as "server:", match every row.
+	Unfinished bool
+}
+
+// Terms returns the terms of a text in order.
+func Terms(text string, fields []Field) []Term {
+	var terms []Term
+	for _, t := range tokens(text) {
+		term := Term{Raw: t.raw, Column: t.column, Not: t.not, Value: t.value}
+		for i := range fields {
+			if path, ok := fields[i].called(t.name); ok && t.name != "" {
+				term.Field, term.Path = fields[i].Name, path
+				break
+			}
+		}
+		alone := Parse(t.raw, fields)
+		term.Unfinished = alone.IsEmpty() && alone.Problem() == ""
+		terms = append(terms, term)
+	}
+	return terms
+}

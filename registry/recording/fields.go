@@ -95,31 +95,44 @@ func directionWord(d registry.Direction) string {
 
 // Arguments returns the values at a path of names in a call's arguments, or in the params
 // of other requests. Arrays are searched, too. "" means all values. Strings are decoded;
-// other values are JSON. Without valid JSON there are none.
+// other values are JSON. Without valid JSON there are none. At most 1000 are returned.
 func Arguments(params []byte, path string) []string {
 	if len(params) == 0 || rawjson.Valid(params) != nil {
 		return nil
 	}
+	return (&arguments{values: maxValues, depth: maxDepth}).of(params, path)
+}
+
+// AllArguments is Arguments without limits for valid params. Rules need it: no value may
+// hide another.
+func AllArguments(params []byte, path string) []string {
+	return (&arguments{values: math.MaxInt, depth: math.MaxInt}).of(params, path)
+}
+
+// arguments collects up to a number of values, and to a depth.
+type arguments struct {
+	all           []string
+	values, depth int
+}
+
+func (a *arguments) of(params []byte, path string) []string {
 	if args := rawjson.Get(params, "arguments"); args != nil {
 		params = args
 	}
-	a := arguments{}
 	a.collect(params, path, 0)
-	return a.values
+	return a.all
 }
-
-type arguments struct{ values []string }
 
 func (a *arguments) collect(value []byte, path string, depth int) {
 	switch {
-	case len(a.values) >= maxValues || depth > maxDepth:
+	case len(a.all) >= a.values || depth > a.depth:
 	case rawjson.IsArray(value):
 		for e := range rawjson.Elements(value) {
 			a.collect(e, path, depth+1)
 		}
 	case rawjson.IsObject(value):
 		if path == "" && depth > 0 {
-			a.values = append(a.values, string(value))
+			a.all = append(a.all, string(value))
 		}
 		for key, v := range rawjson.Members(value) {
 			name := string(key.Name())
@@ -131,9 +144,9 @@ func (a *arguments) collect(value []byte, path string, depth int) {
 		}
 	case path == "":
 		if s, ok := rawjson.String(value); ok {
-			a.values = append(a.values, s)
+			a.all = append(a.all, s)
 		} else {
-			a.values = append(a.values, string(value))
+			a.all = append(a.all, string(value))
 		}
 	}
 }

@@ -13,6 +13,8 @@ package recording
 import (
 	"encoding/json"
 	"time"
+
+	"goblin/registry"
 )
 
 // Version is the version of the format. Readers refuse files of a higher version.
@@ -125,6 +127,8 @@ type Line struct {
 	RequestSize  int    `json:"requestSize,omitempty"`
 	ResponseSize int    `json:"responseSize,omitempty"`
 	Wire         string `json:"wire,omitempty"` // ids and headers, see registry.WirePart
+	// Rules are the steps of rules that stopped, changed or answered the request.
+	Rules []registry.RuleEvent `json:"rules,omitempty"`
 
 	// Bodies, as the client sees them. Secrets are masked.
 	Params *Body `json:"params,omitempty"`

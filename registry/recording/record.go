@@ -16,7 +16,7 @@ func NewLine(rec *registry.TrafficRecord) Line {
 		Method: rec.Method, Name: rec.Name, Original: rec.Original,
 		Took: millis(rec.Duration), UserWait: millis(rec.UserWait), StartWait: millis(rec.StartWait), QueueWait: millis(rec.QueueWait),
 		UserAsked: rec.UserAsked, Outcome: rec.Status, Code: rec.Code, Receivers: rec.Receivers,
-		RequestSize: rec.RequestSize, ResponseSize: rec.ResponseSize, Wire: string(rec.Wire),
+		RequestSize: rec.RequestSize, ResponseSize: rec.ResponseSize, Wire: string(rec.Wire), Rules: rec.Events,
 	}
 	if rec.Direction == registry.ToClient {
 		l.Direction = toClient
@@ -38,7 +38,7 @@ func (l *Line) Record() registry.TrafficRecord {
 		Method: l.Method, Name: l.Name, Original: l.Original,
 		Duration: duration(l.Took), UserWait: duration(l.UserWait), StartWait: duration(l.StartWait), QueueWait: duration(l.QueueWait),
 		UserAsked: l.UserAsked, Status: l.Outcome, Code: l.Code, Receivers: l.Receivers,
-		RequestSize: l.RequestSize, ResponseSize: l.ResponseSize, Size: int64(l.ResponseSize), Wire: []byte(l.Wire),
+		RequestSize: l.RequestSize, ResponseSize: l.ResponseSize, Size: int64(l.ResponseSize), Wire: []byte(l.Wire), Events: l.Rules,
 	}
 	if l.Direction == toClient {
 		rec.Direction = registry.ToClient

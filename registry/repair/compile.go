@@ -19,10 +19,45 @@ func SchemaCompiles(schema []byte) bool {
 	return c.schema(schema, 0)
 }
 
+// SchemaProblem is the first part of a schema that validators may not compile.
+type SchemaProblem struct {
+	Keyword string // such as "minimum"; "" if the schema is no object
+	Path    string // JSON pointer to the keyword's value
+	Value   []byte // of the keyword
+	Unsure  bool   // some validators accept it
+}
+
+// FindSchemaProblem returns nil if [SchemaCompiles] returns true.
+func FindSchemaProblem(schema []byte) *SchemaProblem {
+	c := compiler{root: schema, resolved: make(map[string]bool)}
+	if c.schema(schema, 0) {
+		return nil
+	}
+	switch c.problem.Keyword {
+	case "pattern", "patternProperties", "id", "nullable":
+		c.problem.Unsure = true
+	case "$ref":
+		ref, _ := rawjson.String(c.problem.Value)
+		c.problem.Unsure = strings.HasPrefix(ref, "#") && ref != "#" && !strings.HasPrefix(ref, "#/") // an anchor
+	}
+	return &c.problem
+}
+
 type compiler struct {
 	root     []byte
 	resolved map[string]bool // targets of references
+	problem  SchemaProblem
 }
+
+// fail records the innermost keyword, and extends its path by each outer one.
+func (c *compiler) fail(keyword string, value []byte) {
+	if c.problem.Keyword == "" {
+		c.problem.Keyword, c.problem.Value = keyword, value
+	}
+	c.addPath(keyword)
+}
+
+func (c *compiler) addPath(name string) { c.problem.Path = "/" + shorten(name) + c.problem.Path }
 
 var scalarKeywords = map[string]kind{
 	"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number, "multipleOf": number,
@@ -91,12 +126,17 @@ func (c *compiler) schema(v []byte, depth int) bool {
 	for k, value := range rawjson.Members(v) {
 		name := string(k.Name())
 		if !c.keyword(name, value, depth+1) {
+			c.fail(name, value)
 			return false
 		}
 		typed = typed || name == "type"
 		nullable = nullable || name == "nullable"
 	}
-	return typed || !nullable
+	if nullable && !typed {
+		c.fail("nullable", nil)
+		return false
+	}
+	return true
 }
 
 func (c *compiler) elements(v []byte, depth int) bool {
@@ -110,11 +150,12 @@ func (c *compiler) elements(v []byte, depth int) bool {
 
 // values checks the schemas in an object. Values of the kinds in others pass.
 func (c *compiler) values(v []byte, depth int, others ...kind) bool {
-	for _, s := range rawjson.Members(v) {
+	for k, s := range rawjson.Members(v) {
 		if is, ok := kindOf(s); ok && slices.Contains(others, is) {
 			continue
 		}
 		if !c.schema(s, depth) {
+			c.addPath(string(k.Name()))
 			return false
 		}
 	}

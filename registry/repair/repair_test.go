@@ -2,6 +2,7 @@ package repair_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,5 +91,26 @@ func TestOutputSchemasThatValidatorsCanCompile(t *testing.T) {
 	} {
 		schema := append(append([]byte(`{"pattern":`), rawjson.Quote(pattern)...), '}')
 		require.Equal(t, want, repair.SchemaCompiles(schema), pattern)
+	}
+}
+
+func TestTheProblemOfASchemaHasItsPlace(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"object"}`: "",
+		`{"properties":{"a":{"items":{"minimum":"3"}}}}`:              `minimum /properties/a/items/minimum "3" false`,
+		`{"properties":{"a":{"$ref":"#/$defs/b"}}}`:                   `$ref /properties/a/$ref "#/$defs/b" false`,
+		`{"properties":{"a":{"$ref":"#anchor"}}}`:                     `$ref /properties/a/$ref "#anchor" true`,
+		`{"properties":{"a":7}}`:                                      `properties /properties/a {"a":7} false`,
+		`{"properties":{"a":{"pattern":"(?<x>a)"}}}`:                  `pattern /properties/a/pattern "(?<x>a)" true`,
+		`{"$ref":"#/$defs/b","$defs":{"b":{"anyOf":[{"type":"x"}]}}}`: `type /$ref/anyOf/type "x" false`,
+		`{"nullable":true}`:                                           "nullable /nullable  true",
+		`7`:                                                           "   false",
+	} {
+		got := ""
+		if p := repair.FindSchemaProblem([]byte(schema)); p != nil {
+			got = fmt.Sprintf("%s %s %s %v", p.Keyword, p.Path, p.Value, p.Unsure)
+		}
+		require.Equal(t, want, got, schema)
 	}
 }
