@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"goblin/gateway/config"
+	"goblin/registry/termtext"
 )
 
 var (
@@ -74,7 +75,7 @@ func (r *reading) variable(s string) (value string, used int) {
 		}
 	}
 	if strings.HasPrefix(s, "${") {
-		if end := config.ClosingBrace(s[:min(len(s), maxReference)]); end > 0 {
+		if end := termtext.ClosingBrace(s[:min(len(s), maxReference)]); end > 0 {
 			if value, ok := r.named(s[2:end]); ok {
 				return value, end + 1
 			}
@@ -164,7 +165,7 @@ func (r *reading) plain(kind, body string) {
 // withDefault returns a reference. ok is false if the default cannot be part of it.
 func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	value = "${" + name + ":-" + fallback + "}"
-	if config.ClosingBrace(value) != len(value)-1 {
+	if termtext.ClosingBrace(value) != len(value)-1 {
 		r.noteLoss("has a variable with a default that Goblin cannot express; it is ignored")
 		return "", false
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"goblin/registry/termtext"
 )
 
 // windowsProgram matches a Windows program at the start of a command line. Such a path
@@ -130,7 +132,7 @@ func doubleQuoted(text string, word *strings.Builder) int {
 // variableEnd returns the length of the braced variable at the start of text, or 1.
 func variableEnd(text string) int {
 	if strings.HasPrefix(text, "${") {
-		if end := ClosingBrace(text); end > 0 {
+		if end := termtext.ClosingBrace(text); end > 0 {
 			return end + 1
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"goblin/registry/definition"
+	"goblin/registry/rule"
 )
 
 // Type is the transport of a server.
@@ -109,6 +110,7 @@ type Config struct {
 	Servers  []Server     // in file order
 	Profiles []Profile    // in file order
 	Clients  []ClientRule // in file order; the first match wins
+	Rules    []*rule.Rule // in file order; the first match wins
 	Gateway  Gateway
 	Search   Search
 	Lua      Lua
@@ -159,6 +161,8 @@ type Server struct {
 	OpenResources  bool            // forward reads of URIs that the server never listed
 	Overrides      *definition.Set // changes to what clients see, or nil
 	MaxResult      int64           // bytes of text in a tool result; ≤ 0 means no limit
+	Watch          []string        // globs of files that restart the server; "auto": source files
+	Build          Build           // runs before a restart
 	TypeSet        bool            // `type` is in the file: no fallback to SSE
 	CommandSplit   bool            // `command` was a whole line and was split at spaces
 

@@ -13,6 +13,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/registry/definition"
+	"goblin/registry/keymap"
 )
 
 // whole is a config with a value other than the default for every key.
@@ -539,6 +540,8 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 			f.Set(reflect.ValueOf(config.OAuth{Scopes: []string{"x"}}))
 		case config.Filter:
 			f.Set(reflect.ValueOf(config.Filter{Deny: []string{"x"}}))
+		case config.Build:
+			f.Set(reflect.ValueOf(config.Build{Shell: "x"}))
 		case *definition.Set:
 			f.Set(reflect.ValueOf(&definition.Set{}))
 		default:
@@ -550,6 +553,28 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 	}
 	require.True(t, (&config.Server{Args: []string{}}).Equal(&config.Server{}))
 	require.True(t, (&config.Server{Problem: "c:1: x"}).Equal(&config.Server{Problem: "c:2: x"}))
+}
+
+func TestServersAreBuiltAndWatched(t *testing.T) {
+	t.Parallel()
+	cfg := parse(t, "goblin.yaml", `servers:
+  none: {command: x}
+  line: {command: x, build: "npm run build && echo ${TOKEN}", watch: "src/**"}
+  words: {command: x, build: [make, -j, 2], watch: [auto, "assets/*.{png,svg}", "!**/gen"]}
+  remote: {url: "http://h", watch: [auto]}
+`)
+	none, line, words, remote := &cfg.Servers[0], &cfg.Servers[1], &cfg.Servers[2], &cfg.Servers[3]
+	require.False(t, none.Rebuilt())
+	require.Nil(t, none.Build.Command())
+	require.Equal(t, []string{"sh", "-c", "npm run build && echo s3cr3t"}, line.Build.Command())
+	require.Equal(t, []string{"make", "-j", "2"}, words.Build.Command())
+	require.True(t, remote.Rebuilt())
+	for s, files := range map[*config.Server][2]string{line: {"src/x.txt", "x.go"}, words: {"assets/a.svg", "assets/a.txt"}, remote: {"x.go", "x.txt"}} {
+		globs, err := s.Globs()
+		require.NoError(t, err)
+		require.True(t, globs.Match(files[0]))
+		require.False(t, globs.Match(files[1]))
+	}
 }
 
 func TestMetaToolsHas(t *testing.T) {
@@ -660,4 +685,23 @@ func TestDemoRunsThisProgram(t *testing.T) {
 		require.Empty(t, s.Problem)
 	}
 	require.Equal(t, []string{"notes", "clock", "library"}, names)
+}
+
+// A key of the config wins over the defaults of other actions, so that new defaults break
+// no config.
+func TestAKeyTakesTheDefaultOfAnotherAction(t *testing.T) {
+	t.Parallel()
+	cfg := parse(t, "goblin.yaml", "servers: {a: {command: x}}\ntui:\n  keys:\n    sort: [f5, s]\n    reload: R")
+	var warned []string
+	for _, w := range cfg.Warnings {
+		warned = append(warned, w.String())
+	}
+	require.Equal(t, []string{
+		`goblin.yaml:4: "sort" in tui.keys has the key "s", so "subscribe" has it no longer in Resources; give one of them another key`,
+		`goblin.yaml:5: "reload" in tui.keys has the key "R", so "run-folder" has it no longer in Saved; give one of them another key`,
+	}, warned)
+	keys := keymap.Rebind(cfg.TUI.Keys)
+	require.Equal(t, []string{"R"}, keys["reload"].Keys)
+	require.Empty(t, keys["run-folder"].Keys)
+	require.NotContains(t, keys["subscribe"].Keys, "s")
 }

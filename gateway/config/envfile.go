@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/gateway/state"
+	"goblin/registry/termtext"
 )
 
 // Some clients pass on almost none of the user's variables. An env_file supplies them to
@@ -125,7 +126,7 @@ func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
 	case !info.Mode().IsRegular(): // opening a pipe would block
 		return nil, false, fmt.Errorf("is not a regular file")
 	case info.Size() > maxEnvFile:
-		return nil, false, fmt.Errorf("is larger than %s", showSize(maxEnvFile))
+		return nil, false, fmt.Errorf("is larger than %s", termtext.ExactSize(maxEnvFile))
 	}
 	text, err := state.Read(file, maxEnvFile)
 	if err != nil {

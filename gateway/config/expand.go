@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"goblin/registry/termtext"
 )
 
 const (
@@ -46,7 +48,7 @@ func (e *expansion) expand(s string, depth int) string {
 			out.WriteString("${")
 			s = s[3:]
 		case strings.HasPrefix(s, "${"):
-			end := ClosingBrace(s)
+			end := termtext.ClosingBrace(s)
 			if end < 0 {
 				e.wrong = `has "${" without "}"; write "$${" for a literal "${"`
 				return ""
@@ -100,22 +102,4 @@ func (e *expansion) lookup(body string, depth int) string {
 		e.unset = append(e.unset, name)
 	}
 	return ""
-}
-
-// ClosingBrace returns the index of the "}" that closes the "${" at the start of s, or
-// -1.
-func ClosingBrace(s string) int {
-	depth := 0
-	for i := 0; i < len(s); i++ {
-		switch {
-		case strings.HasPrefix(s[i:], "${"):
-			depth++
-			i++
-		case s[i] == '}':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/registry/definition"
+	"goblin/registry/rule"
 )
 
 func defaults() Config {
@@ -57,6 +58,8 @@ func topKeys() []field[Config] {
 			profiles(), func(c *Config) *[]Profile { return &c.Profiles }),
 		key("clients", "Profiles for clients that request none: globs on the client's name in the handshake. The first match wins.",
 			clientRules(), func(c *Config) *[]ClientRule { return &c.Clients }),
+		key("rules", "Rules that stop, change or answer requests of clients. The first match wins.",
+			rules(), func(c *Config) *[]*rule.Rule { return &c.Rules }),
 		key("gateway", "The side that clients see.", kind[Gateway]{schema: section(gatewayKeys).schema, read: readGateway}, func(c *Config) *Gateway { return &c.Gateway }),
 		key("search", "Tool search.", section(searchKeys), func(c *Config) *Search { return &c.Search }),
 		key("lua", "Limits of one Lua run.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
@@ -134,6 +137,10 @@ func serverKeys() []field[Server] {
 			optional(section(overrideKeys)), func(s *Server) **definition.Set { return &s.Overrides }),
 		key("max_result", "Maximum text of a tool result. Clients get the start and end of a longer text and can read the rest as a resource, page by page. off: no limit (default).",
 			sizeOrOff(1<<10), func(s *Server) *int64 { return &s.MaxResult }),
+		key("watch", "Files that restart the server when they change: a glob or a list of globs, relative to `cwd`. ** matches any folders, {a,b} alternatives; a leading ! excludes. auto: source files, outside of hidden folders, packages and build outputs. Default: none, or auto with `build`.",
+			watch(), func(s *Server) *[]string { return &s.Watch }),
+		key("build", "Command in `cwd` that builds the server, before it starts and after watched files changed: a line for the shell, or a list of words. The running server is replaced after a successful build only.",
+			build(), func(s *Server) *Build { return &s.Build }),
 	}, legacyServerKeys()...)
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/registry/suggest"
+	"goblin/registry/termtext"
 )
 
 // object is a JSON object in a schema.
@@ -151,10 +151,6 @@ func describeNumber(n *yaml.Node) string {
 	return describe(n)
 }
 
-const durationPattern = `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
-
-var durationSyntax = pattern(durationPattern)
-
 // duration must be positive unless zero is true.
 func duration(zero bool) kind[time.Duration] { return durationOr(zero, "") }
 
@@ -162,7 +158,7 @@ func duration(zero bool) kind[time.Duration] { return durationOr(zero, "") }
 func durationOr(zero bool, or string) kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
-			s := object{"type": "string", "pattern": durationPattern + "|" + reference, "examples": []string{"500ms", "30s", "5m"}}
+			s := object{"type": "string", "pattern": termtext.DurationPattern + "|" + reference, "examples": []string{"500ms", "30s", "5m"}}
 			if zero { // 0 needs no unit
 				s["type"], s["minimum"], s["maximum"] = []string{"string", "integer"}, 0, 0
 			}
@@ -189,11 +185,11 @@ func durationOr(zero bool, or string) kind[time.Duration] {
 			if !ok {
 				return
 			}
-			d, err := time.ParseDuration(s)
+			d, ok := termtext.ParseDuration(s)
 			switch {
-			case (err != nil || !durationSyntax().MatchString(s)) && r.lenient && r.server != nil:
+			case !ok && r.lenient && r.server != nil:
 				r.warn(n, `%s is not a duration and is ignored; write it as "30s"`, at)
-			case err != nil || !durationSyntax().MatchString(s):
+			case !ok:
 				r.reject(at, n, `must be a duration such as "500ms", "30s" or "5m"`+or+`, not `+quote(n.Value))
 			case d == 0 && !zero:
 				r.reject(at, n, "must be more than 0")
@@ -209,7 +205,7 @@ func durationOrOff() kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
 			s := some.schema(def)
-			s["pattern"] = durationPattern + "|^off$|" + reference
+			s["pattern"] = termtext.DurationPattern + "|^off$|" + reference
 			return s
 		},
 		read: func(r *reader, at keyPath, n *yaml.Node, dst *time.Duration) {
@@ -271,21 +267,14 @@ func ShortDuration(d time.Duration) string {
 	return s
 }
 
-const sizePattern = `^[0-9]+ ?(B|KiB|MiB|GiB|kB|MB|GB)$`
-
-var (
-	sizeSyntax = pattern(sizePattern)
-	sizeUnits  = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-)
-
 // maxSize is far above real memory and far below an overflow.
 const maxSize = 1 << 40
 
 func size(low int64) kind[int64] {
 	return kind[int64]{
 		schema: func(def int64) object {
-			return object{"default": showSize(def), "anyOf": []any{
-				object{"type": "string", "pattern": sizePattern + "|" + reference, "examples": []string{"64KiB", "128MiB"}},
+			return object{"default": termtext.ExactSize(def), "anyOf": []any{
+				object{"type": "string", "pattern": termtext.SizePattern + "|" + reference, "examples": []string{"64KiB", "128MiB"}},
 				object{"type": "integer", "minimum": low, "maximum": int64(maxSize)},
 			}}
 		},
@@ -300,13 +289,13 @@ func size(low int64) kind[int64] {
 				if s, ok = r.text(at, n, false); !ok {
 					return
 				}
-				if v, ok = parseSize(s); !ok {
+				if v, ok = termtext.ParseSize(s); !ok {
 					r.reject(at, n, `must be a size such as "64KiB" or "128MiB", not `+quote(n.Value))
 					return
 				}
 			}
 			if v < low || v > maxSize {
-				r.reject(at, n, "must be from "+showSize(low)+" to "+showSize(maxSize))
+				r.reject(at, n, "must be from "+termtext.ExactSize(low)+" to "+termtext.ExactSize(maxSize))
 				return
 			}
 			*dst = v
@@ -332,25 +321,6 @@ func sizeOrOff(low int64) kind[int64] {
 			some.read(r, at, n, dst)
 		},
 	}
-}
-
-func parseSize(s string) (int64, bool) {
-	m := sizeSyntax().FindStringSubmatch(s)
-	if m == nil {
-		return 0, false
-	}
-	v, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(s, m[1])), 10, 64)
-	unit := sizeUnits[m[1]]
-	return v * unit, err == nil && v <= math.MaxInt64/unit
-}
-
-func showSize(v int64) string {
-	for _, u := range []string{"GiB", "MiB", "KiB"} {
-		if unit := sizeUnits[u]; v >= unit && v%unit == 0 {
-			return strconv.FormatInt(v/unit, 10) + u
-		}
-	}
-	return strconv.FormatInt(v, 10) + "B"
 }
 
 // option is a word of a choice. Aliases are accepted but not advertised.

@@ -51,6 +51,34 @@ var mistakes = []mistake{
 		`goblin.yaml:4: "max_result" in server "files" must be a size such as "64KiB" or "128MiB", not true or false`, true,
 	},
 	{
+		"glob without a closing bracket", "servers:\n  files:\n    command: npx\n    watch:\n      - src/**\n      - a[b",
+		`goblin.yaml:6: "watch[1]" in server "files" is not valid: "[" needs a closing "]", and "\" a character after it`, false,
+	},
+	{
+		"absolute glob", "servers:\n  files:\n    command: npx\n    watch: /src/**",
+		`goblin.yaml:4: "watch" in server "files" must be relative to the server's folder`, false,
+	},
+	{
+		"watch that is no glob", "servers:\n  files:\n    command: npx\n    watch: {a: b}",
+		`goblin.yaml:4: "watch" in server "files" must be a glob or a list of globs, not a mapping`, true,
+	},
+	{
+		"watch of nothing", "servers:\n  files:\n    command: npx\n    watch: []",
+		`goblin.yaml:4: "watch" in server "files" is an empty list; write "auto" for source files, or remove the key`, true,
+	},
+	{
+		"build without a program", "servers:\n  files:\n    command: npx\n    build: []",
+		`goblin.yaml:4: "build" in server "files" needs a program as first item`, true,
+	},
+	{
+		"empty build", "servers:\n  files:\n    command: npx\n    build: \"\"",
+		`goblin.yaml:4: "build" in server "files" is empty`, false,
+	},
+	{
+		"build of projects", "servers:\n  files:\n    command: npx\n    isolation: project\n    build: make",
+		`goblin.yaml:5: "build" in server "files" has no folder with isolation: project; set isolation: shared or remove the key`, false,
+	},
+	{
 		"embeddings by what is no URL", "servers: {a: {command: npx}}\nsearch:\n  embeddings: localhost:11434",
 		`goblin.yaml:3: "embeddings" in search must begin with http:// or https://`, false,
 	},
@@ -115,6 +143,10 @@ var mistakes = []mistake{
 		`goblin.yaml:4: unknown key "environment" in server "files"; did you mean "env"?`, true,
 	},
 	{
+		"no space after a key", "servers: {a: {command: npx}}\nrules: [{when:name:x, then: deny}]",
+		`goblin.yaml:2: unknown key "when…" in rules[0]; write a space after "when:"`, true,
+	},
+	{
 		"unknown key like no other", "log:\n  colour: red",
 		`goblin.yaml:2: unknown key "colour" in log; known here: level, file`, true,
 	},
@@ -132,7 +164,7 @@ var mistakes = []mistake{
 	},
 	{
 		"key of other clients in YAML", "servers:\n  files:\n    command: npx\n    autoApprove: []",
-		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, oauth, tags, disabled, timeout, call_timeout, startup_timeout, start, idle_timeout, isolation, era, roots, forward_meta, tools, prompts, resources, open_resources, overrides, max_result`, true,
+		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, oauth, tags, disabled, timeout, call_timeout, startup_timeout, start, idle_timeout, isolation, era, roots, forward_meta, tools, prompts, resources, open_resources, overrides, max_result, watch, build`, true,
 	},
 	{
 		"control characters in a key", "log:\n  \"\\e]0;x\\a\\u202e\": 1",
@@ -298,26 +330,12 @@ var mistakes = []mistake{
 		`goblin.yaml:1: "sort" in tui.keys: "C-c" always quits`, false,
 	},
 	{
-		"a key that another action has", "tui:\n  keys:\n    sort:\n      - f5\n      - s",
-		`goblin.yaml:5: "sort" in tui.keys has the key "s", which "subscribe" already uses in Resources; choose another`, false,
-	},
-	{
 		"two actions on one new key", "tui: {keys: {fold: f5, sort: f5}}",
-		`goblin.yaml:1: "fold" in tui.keys has the key "f5", which "sort" already uses in Servers, Tools, Prompts, Resources, Logs and Usage; choose another`, false,
+		`goblin.yaml:1: "fold" in tui.keys has the key "f5", which "sort" already uses in Servers, Tools, Prompts, Resources, Logs, Usage and Saved; choose another`, false,
 	},
 	{
 		"an unknown action of forms", "tui:\n  keys: {form.submti: f5}",
 		`goblin.yaml:2: unknown action "form.submti" in tui.keys; did you mean "form.submit"?`, false,
-	},
-	{
-		"a key that another action of forms has", "tui:\n  keys:\n    form.submit: C-e",
-		`goblin.yaml:3: "form.submit" in tui.keys has the key "C-e", which "form.raw" already uses in forms; choose another`, false,
-	},
-	{
-		"a key that some of the dialogs that scroll have", "tui:\n  keys: {scroll.up: y}",
-		`goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "subscriptions.copy" already uses in the subscriptions; choose another
-goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "exchange.copy" already uses in an exchange; choose another
-goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "setup.entry" already uses in the setup; choose another`, false,
 	},
 	{
 		"a letter where one types", "tui:\n  keys:\n    form.cancel: [f9, x]",

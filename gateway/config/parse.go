@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/termtext"
 )
 
 const (
@@ -30,7 +32,7 @@ const (
 // entry is disabled without affecting the others.
 func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, error) {
 	if len(src) > maxFile {
-		return nil, fileError(name, "is larger than %s", showSize(maxFile))
+		return nil, fileError(name, "is larger than %s", termtext.ExactSize(maxFile))
 	}
 	full, err := filepath.Abs(name)
 	if err != nil {
@@ -73,6 +75,7 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 	}
 	r.checkProfiles(cfg)
 	r.checkOverrides(cfg)
+	r.warnRules(cfg)
 }
 
 func readGateway(r *reader, at keyPath, n *yaml.Node, g *Gateway) {

@@ -19,6 +19,7 @@ type reader struct {
 	dir     string // base of relative paths
 	env     func(string) (string, bool)
 	lenient bool // another client's JSON file
+	columns bool // problems begin with their position, since there is no file
 
 	errs      []Problem
 	warns     []Problem
@@ -65,7 +66,14 @@ type serverState struct {
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
-	return Problem{File: r.file, Line: n.Line, Text: fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	switch {
+	case r.columns && n.Line > 1:
+		text = fmt.Sprintf("line %d, column %d: %s", n.Line, n.Column, text)
+	case r.columns:
+		text = fmt.Sprintf("column %d: %s", n.Column, text)
+	}
+	return Problem{File: r.file, Line: n.Line, Text: text}
 }
 
 // fail reports a mistake. In another client's file, a mistake in a server's entry only
@@ -242,6 +250,9 @@ func (r *reader) unknown(at keyPath, key *yaml.Node, known []string) {
 		r.server.typo = true
 	}
 	tail := didYouMean(key.Value, "known here:", known)
+	if word, _, colon := strings.Cut(key.Value, ":"); colon && slices.Contains(known, word) {
+		tail = fmt.Sprintf("; write a space after %q", word+":")
+	}
 	if at == (keyPath{}) {
 		for name, keys := range sections() {
 			if slices.Contains(keys, key.Value) { // the key is unique to this section

@@ -56,6 +56,9 @@ func TestKeyReferenceIsCurrent(t *testing.T) {
 		if each := key.each(t); each != nil && len(each.Properties) > 0 {
 			key, title = *each, "`"+name+".NAME`"
 		}
+		if key.Items != nil && len(key.Items.Properties) > 0 {
+			key, title = *key.Items, "`"+name+"[]`"
+		}
 		for _, form := range key.AnyOf { // such as a mapping instead of true
 			if len(form.Properties) > 0 {
 				key = form
@@ -150,7 +153,7 @@ func (s keySchema) values() string {
 		return "list"
 	case s.isType("object"):
 		return "map"
-	case s.isType("integer") && !s.isType("string"):
+	case (s.isType("integer") || s.isType("number")) && !s.isType("string"):
 		return fmt.Sprintf("%s to %s", s.Minimum, s.Maximum)
 	default:
 		return "text"

@@ -114,7 +114,7 @@ func TestSchemaHoldsTheDefaults(t *testing.T) {
 	require.Equal(t, "1m", s.Properties.Gateway.Properties["linger"].Default)
 	require.InDelta(t, 1000, s.Properties.Gateway.Properties["page_size"].Default, 0)
 	require.Equal(t, "30s", s.Defs.Server.Properties["timeout"].Default)
-	require.Len(t, s.Defs.Server.Properties, 26, "it lacks keys of other clients")
+	require.Len(t, s.Defs.Server.Properties, 28, "it lacks keys of other clients")
 	for name, p := range s.Defs.Server.Properties {
 		require.NotEmpty(t, p.Description, name)
 	}
@@ -151,8 +151,8 @@ func TestExampleIsValid(t *testing.T) {
 	require.Empty(t, got.Warnings)
 }
 
-// commentedKey is a key of the example that is commented out.
-var commentedKey = regexp.MustCompile(`(?m)^( {0,8})# ( *[a-z_]+:( .*)?)$`)
+// commentedKey is a key or a list item of the example that is commented out.
+var commentedKey = regexp.MustCompile(`(?m)^( {0,8})# ( *(?:- \{.*\}|[a-z_]+:( .*)?))$`)
 
 func TestExampleShowsEveryKey(t *testing.T) {
 	t.Parallel()

@@ -128,6 +128,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
 	r.checkIssuer(&s, state.oauth)
+	r.checkWatch(at, &s, state.seen)
 	r.warnUnexpanded(at, p.val, s.Command)
 	if s.Isolation == PerProject && s.Type == Stdio && s.Cwd == "" {
 		s.Cwd = projectVariable

@@ -54,6 +54,11 @@ func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]strin
 		}
 	}
 	for _, c := range keymap.Conflicts(changed) {
+		if c.Default {
+			r.warn(lines[[2]string{c.Action, c.Key}], "%s has the key %s, so %s has it no longer in %s; give one of them another key",
+				at.key(c.Action), quote(keymap.FormatKey(c.Key)), quote(c.Other), c.Where)
+			continue
+		}
 		r.fail(lines[[2]string{c.Action, c.Key}], "%s has the key %s, which %s already uses in %s; choose another",
 			at.key(c.Action), quote(keymap.FormatKey(c.Key)), quote(c.Other), c.Where)
 	}
