@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 
+	"goblin/gateway/callstore"
 	"goblin/gateway/config"
 	"goblin/gateway/recorder"
 	"goblin/gateway/telemetry"
 	"goblin/registry"
 	"goblin/registry/recording"
 	"goblin/registry/report"
+	"goblin/registry/savedcall"
 )
 
 // ReadOnly is the reason why a recording cannot be changed.
@@ -19,7 +21,10 @@ const ReadOnly = "this is a recording"
 var errReadOnly = errors.New(ReadOnly)
 
 // Backend shows an archive to a UI. All methods that would change something fail.
-type Backend struct{ *Archive }
+type Backend struct {
+	*Archive
+	callstore.Store // of calls that the user saves
+}
 
 // Request fails.
 func (Backend) Request(context.Context, string, json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
@@ -81,6 +86,32 @@ func (b Backend) TrafficHead() ([]recording.Line, error) {
 // ToggleRecording fails.
 func (Backend) ToggleRecording() (running, stopped *report.Recording, err error) {
 	return nil, nil, errReadOnly
+}
+
+// AddRule fails.
+func (Backend) AddRule(string) (uint64, error) { return 0, errReadOnly }
+
+// ChangeRule fails.
+func (Backend) ChangeRule(uint64, string) error { return errReadOnly }
+
+// SetRuleEnabled fails.
+func (Backend) SetRuleEnabled(uint64, bool) error { return errReadOnly }
+
+// RemoveRule fails.
+func (Backend) RemoveRule(uint64) error { return errReadOnly }
+
+// DecideStop fails.
+func (Backend) DecideStop(uint64, registry.Decision) error { return errReadOnly }
+
+// RevokeApproval fails.
+func (Backend) RevokeApproval(string) error { return errReadOnly }
+
+// Redact returns the text: recordings contain no secrets.
+func (Backend) Redact(text string) string { return text }
+
+// RunSaved fails.
+func (Backend) RunSaved(context.Context, []string, map[string]string, map[string]json.RawMessage, func(savedcall.Result)) error {
+	return errReadOnly
 }
 
 // CancelRequest reports false.

@@ -1,6 +1,7 @@
 package childproc
 
 import (
+	"os/exec"
 	"slices"
 	"sync"
 )
@@ -32,3 +33,6 @@ func KillAll() {
 		g.Kill()
 	}
 }
+
+// Reap waits for the child to exit and kills the rest of its group.
+func (g *Group) Reap(cmd *exec.Cmd) error { return g.ReapAfter(cmd, func() {}) }

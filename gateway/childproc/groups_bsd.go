@@ -9,9 +9,10 @@ import (
 
 func processAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// Reap waits for the child to exit and kills the rest of its group.
-func (g *Group) Reap(cmd *exec.Cmd) error {
+// ReapAfter waits for the child to exit, calls exited and kills the rest of its group.
+func (g *Group) ReapAfter(cmd *exec.Cmd, exited func()) error {
 	err := cmd.Wait()
+	exited()
 	g.Kill()
 	return err
 }

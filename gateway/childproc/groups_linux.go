@@ -16,12 +16,13 @@ func processAttr(outlives bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// Reap waits for the child to exit and kills the rest of its group. It kills while the
-// child is a zombie: until the child is reaped, its id (and the group's) cannot be
-// reused.
-func (g *Group) Reap(cmd *exec.Cmd) error {
+// ReapAfter waits for the child to exit, calls exited and kills the rest of its group. It
+// kills while the child is a zombie: until the child is reaped, its id (and the group's)
+// cannot be reused.
+func (g *Group) ReapAfter(cmd *exec.Cmd, exited func()) error {
 	for errors.Is(unix.Waitid(unix.P_PID, g.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
+	exited()
 	g.Kill()
 	return cmd.Wait()
 }

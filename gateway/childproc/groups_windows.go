@@ -106,9 +106,10 @@ func resume(pid uint32) error {
 	return fmt.Errorf("find the thread of the process: %w", err)
 }
 
-// Reap waits for the child to exit and kills the rest of its job.
-func (g *Group) Reap(cmd *exec.Cmd) error {
+// ReapAfter waits for the child to exit, calls exited and kills the rest of its job.
+func (g *Group) ReapAfter(cmd *exec.Cmd, exited func()) error {
 	err := cmd.Wait()
+	exited()
 	g.Kill()
 	return err
 }

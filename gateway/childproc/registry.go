@@ -219,3 +219,15 @@ func lock(f *os.File) (bool, error) {
 	}
 	return err == nil && os.SameFile(mine, there), err
 }
+
+// Members returns the number of running processes in the group of a child, except the
+// child itself.
+func Members(pid int) int {
+	n := 0
+	for _, m := range members([]child{{PID: pid}})[pid] {
+		if m.pid != pid {
+			n++
+		}
+	}
+	return n
+}
