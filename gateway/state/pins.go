@@ -25,11 +25,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"goblin/gateway/atomicfile"
-	"goblin/registry/rawjson"
+	"goblin/registry/definition"
 )
 
 // MaxTools is the maximum number of pinned tools of one server. Their names and hashes
@@ -45,9 +44,6 @@ const (
 	maxServerKept = 4 << 20
 	maxServer     = 4 << 20
 	perTool       = 128 // bytes of a tool in the file, except its name and definition
-	// maxSorted is the size, in bytes, up to which the order of nested keys does not
-	// count.
-	maxSorted = 1 << 20
 	// maxPins is the maximum size of the file, in bytes.
 	maxPins = 256 << 20
 	version = 1
@@ -270,7 +266,7 @@ func (s *PinStore) ForEach(f func(server, tool string, definition []byte)) {
 }
 
 // Digest returns the hash by which a definition is approved.
-func Digest(definition []byte) string { return pinOf(definition).Hash }
+func Digest(item []byte) string { return definition.Digest(item) }
 
 // Approves reports whether the approved definition of a tool has this digest. It does not
 // read changes by other processes.
@@ -411,40 +407,9 @@ func (s *PinStore) write() error {
 	return nil
 }
 
-// pinOf returns the pin of a definition. It covers all members except icons and _meta,
-// which may change freely, and ignores the order of members. Duplicate members and
-// members in other case count too, because some readers use them.
+// pinOf returns the pin of a definition.
 func pinOf(item []byte) pin {
-	if rawjson.Valid(item) != nil || !rawjson.IsObject(item) {
-		return pinned(rawjson.Quote(string(item))) // invalid, but reproducible
-	}
-	type member struct {
-		name  string
-		value []byte
-	}
-	var members []member
-	for k, v := range rawjson.Members(item) {
-		if name, _ := rawjson.String(k); name != "icons" && name != "_meta" {
-			members = append(members, member{name, v})
-		}
-	}
-	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	text := []byte{'{'}
-	for i, m := range members {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(rawjson.AppendString(text, m.name), ':')
-		if len(item) <= maxSorted {
-			text = rawjson.AppendCanonical(text, m.value)
-		} else {
-			text = append(text, m.value...)
-		}
-	}
-	return pinned(append(text, '}'))
-}
-
-func pinned(text []byte) pin {
+	text := definition.Canonical(item)
 	sum := sha256.Sum256(text)
 	p := pin{Hash: hex.EncodeToString(sum[:])}
 	if len(text) <= maxKept {
