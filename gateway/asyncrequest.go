@@ -40,10 +40,13 @@ func newAsyncMethod(method, member string, kind registry.Kind) *asyncMethod {
 	return &asyncMethod{member, kind, t, t.Place(member), t.Place("_meta"), t.Place("task")}
 }
 
-func (p *asyncMethod) readParams(params []byte) (name, meta []byte, ok bool) {
+func (p *asyncMethod) readParams(params []byte) (raw []byte, name string, meta []byte, ok bool) {
 	var values [8][]byte
-	err := p.params.Split(params, values[:])
-	return values[p.name], values[p.meta], err == nil && (p.task < 0 || values[p.task] == nil)
+	if err := p.params.Split(params, values[:]); err != nil || p.task >= 0 && values[p.task] != nil {
+		return nil, "", nil, false
+	}
+	name, ok = rawjson.String(values[p.name])
+	return values[p.name], name, values[p.meta], ok
 }
 
 // maxInline is the maximum size of messages on the fast path, in bytes. Larger answers
@@ -53,13 +56,12 @@ const maxInline = 32 << 10
 // Start implements [downstream.Starter].
 func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	p := asyncMethods()[x.Method()]
-	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
+	if p == nil || x.Modern() != nil || g.Rules.IsActive() || len(x.Params()) > maxInline {
 		return false
 	}
 	epoch := g.Servers.Epoch()
-	raw, meta, ok := p.readParams(x.Params())
-	name, isString := rawjson.String(raw)
-	if !ok || !isString {
+	raw, name, meta, ok := p.readParams(x.Params())
+	if !ok {
 		return false
 	}
 	seen := g.Views.For(x)
@@ -114,11 +116,12 @@ func (s *asyncRequest) RequestEnded(cause error) { s.conn.Cancel(&s.call.Call, c
 func (s *asyncRequest) CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
 	s.call.Trace.End(reply, err)
 	s.gateway.calls.End(&s.call, err == nil)
-	if err != nil || reply.Error != nil || len(reply.Result) > maxInline {
+	if err != nil || reply.Error != nil || s.gateway.Rules.IsActive() || len(reply.Result) > maxInline {
 		go s.complete(reply, err)
 		return
 	}
 	s.SetBatch(burst)
+	s.answerSeen = true // a rule that is added now must not block this read loop
 	s.complete(reply, nil)
 }
 

@@ -228,6 +228,9 @@ func (r *request) filterMeta(server string) bool {
 // if input is required or the client is away.
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) bool {
 	r.server, r.target, r.serverEdits = t.Server, t, edits
+	if !r.intercept() {
+		return false
+	}
 	reply, demand, err := g.forwardCall(r)
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
 	if left || g.awaitReconnect(r, err) {
@@ -248,7 +251,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 	}
 	if demand {
 		r.call.MarkPrompted()
-		r.reply(reply.Result)
+		r.replyQuestion(reply.Result)
 		return false
 	}
 	if reply.Error == nil && !r.taskOnly && !r.modern() && r.outer == nil {
@@ -377,7 +380,7 @@ func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: "it requires opening a URL, but names none"})
 		return false
 	}
-	r.reply(r.InputRequired("elicitation/create", inputs))
+	r.replyQuestion(r.InputRequired("elicitation/create", inputs))
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
+	"goblin/gateway/intercept"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/gateway/view"
@@ -39,11 +40,14 @@ type request struct {
 	failed       bool            // the server did not answer
 	// outer is the local tool's call that made the request, or nil.
 	outer        *localCall
-	era          upstream.Era // of the connection
-	badArguments bool         // of a nested call
-	taskOnly     bool         // the client does not know tasks
-	recorded     bool         // in the journal
-	locating     atomic.Bool  // a login may make its name known
+	era          upstream.Era        // of the connection
+	badArguments bool                // of a nested call
+	taskOnly     bool                // the client does not know tasks
+	recorded     bool                // in the journal
+	locating     atomic.Bool         // a login may make its name known
+	intercepted  *intercept.Exchange // nil if no rule applied
+	requestSeen  bool                // by the rules
+	answerSeen   bool                // by the rules
 
 	// Embedded to save allocations.
 	call     inflight.Request
@@ -63,23 +67,35 @@ func (r *request) view() *registry.Snapshot { return r.gateway.Views.For(r.Reque
 func (r *request) ListedURI(server, uri string) string { return r.view().ListedURI(server, uri) }
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
+	if r.interceptAnswer(result, 0, edits) {
+		return
+	}
 	r.answer = result
 	r.edits = r.Reply(result, edits...)
 }
 
 // replyRaw is reply for a result without line breaks.
 func (r *request) replyRaw(result []byte, edits ...rawjson.Edit) {
+	if r.interceptAnswer(result, 0, edits) {
+		return
+	}
 	r.answer = result
 	r.edits = r.ReplyRaw(result, r.buffer, r.rewriter.Shape, edits...)
 }
 
 // answerParts replies with an immutable result in parts.
 func (r *request) answerParts(parts [][]byte) {
+	if r.gateway.Rules.SeesAnswer(r.intercepted) && r.interceptAnswer(bytes.Join(parts, nil), 0, nil) {
+		return
+	}
 	r.parts = parts
 	r.ReplyParts(parts, nil)
 }
 
 func (r *request) replyError(object []byte, edits ...rawjson.Edit) {
+	if r.interceptAnswer(object, jsonrpc.ParseErrorObject(object).Code, edits) {
+		return
+	}
 	r.answer, r.edits = r.Error(object, edits...)
 	r.code = jsonrpc.ParseErrorObject(r.answer).Code
 }
@@ -93,7 +109,11 @@ func (r *request) fail(err error) {
 		r.failed = !r.badArguments
 		r.reply(jsonrpc.ToolErrorResult(failed))
 	} else {
-		e := r.Fail(withServerError(err, failed))
+		failed = withServerError(err, failed)
+		if r.interceptAnswer(failed.Object(), failed.Code, nil) {
+			return
+		}
+		e := r.Fail(failed)
 		r.code, r.answer = e.Code, e.Object()
 	}
 }
@@ -137,6 +157,14 @@ var commonMethods = map[string]method{
 	"completion/complete":      (*Gateway).complete,
 	"tasks/get":                (*Gateway).serveTask,
 	"tasks/cancel":             (*Gateway).serveTask,
+}
+
+// targeted lists methods that call [request.intercept] when their target is known.
+var targeted = map[string]bool{
+	"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true,
+	"skills/get": true, "resources/directory/read": true,
+	"tasks/get": true, "tasks/cancel": true, "tasks/result": true, "tasks/update": true,
+	"resources/subscribe": true, "resources/unsubscribe": true,
 }
 
 // Methods of sessions.
@@ -204,6 +232,9 @@ func (g *Gateway) Handle(x *downstream.Request) {
 		g.projects.Resolve(r.Context(), x)
 		g.Servers.AwaitProject(r.Context(), x.Session())
 	}
+	if label != "other" && !targeted[x.Method()] && !r.intercept() {
+		serve = func(*Gateway, *request) {}
+	}
 	serve(g, r)
 	if !r.recorded && !x.IsAway() {
 		g.record(r, label)
@@ -231,7 +262,10 @@ func (g *Gateway) HandleNotification(s *downstream.Session, method string, param
 		g.ask.RootsChanged(s)
 		g.projects.Forget(s)
 	default:
-		server := g.relays.Notice(s, method, params)
+		server := ""
+		if commonMethods[method] == nil && legacyMethods[method] == nil && modernMethods[method] == nil {
+			server = g.relays.Notice(s, method, params)
+		} // else a request without an id would pass rules
 		g.journal.RecordNotification(registry.ToServer, s, server, method, "", params)
 		if server == "" {
 			g.log.Debug("notification ignored", "method", method, "session", s.ID())

@@ -8,6 +8,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
+	"goblin/gateway/intercept"
 	"goblin/gateway/notify"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
@@ -26,6 +27,8 @@ type Options struct {
 	servers.Options
 	Meter  *telemetry.Meter // may be nil
 	Tracer *tracing.Tracer  // may be nil
+	// CallApprovals are the calls that may pass rules; nil keeps them in memory.
+	CallApprovals *state.CallApprovalStore
 }
 
 // Gateway serves the registry's catalog to any number of sessions.
@@ -48,6 +51,7 @@ type Gateway struct {
 	ask      *serverreq.Router
 	tasks    *tasks.Tasks
 	relays   *ExtensionRelays
+	Rules    *intercept.Gate
 	logins   *serverreq.Logins
 	results  *ResultStore
 
@@ -64,8 +68,9 @@ func New(o Options) *Gateway {
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
 	}
+	g.Rules = newGate(g)
 	g.calls, g.results = inflight.NewTable(), NewResultStore(o.Memory)
-	g.Pending = inflight.Pending{Table: g.calls, Clients: &g.clients, Journal: g.journal}
+	g.Pending = inflight.Pending{Table: g.calls, Clients: &g.clients, Journal: g.journal, Stops: g.Rules.EachStop}
 	g.ask = serverreq.New(serverreq.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = servers.New(o.Options, servers.Hooks{
 		Handler:       serverHandler{g},
@@ -164,6 +169,8 @@ func (g *Gateway) SessionOpened(s *downstream.Session) {
 // SessionClosed implements [downstream.Handler].
 func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.clients.Close(s)
+	g.Rules.UIClosed()
+	g.Rules.SessionClosed(s.ID())
 	g.reg.DropSession(s.ID())
 	g.metrics.AddSessions(s.Transport(), -1)
 	g.log.Debug("session closed", "session", s.ID(), "client", s.Name())

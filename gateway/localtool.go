@@ -12,6 +12,9 @@ import (
 
 func (g *Gateway) callLocal(r *request, t registry.Target) {
 	r.server, r.target = t.Server, t
+	if !r.intercept() {
+		return
+	}
 	args := rawjson.Get(r.Params(), "arguments")
 	if args == nil || string(args) == "null" {
 		args = []byte("{}")
@@ -53,6 +56,9 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 
 func (g *Gateway) readLocal(r *request, t registry.Target) {
 	r.server = t.Server
+	if !r.intercept() {
+		return
+	}
 	resource := t.Local.Resource
 	text, err := resource.Read(registry.WithRequest(r.Context(), &localCall{gateway: g, request: r}))
 	if err != nil {

@@ -54,6 +54,9 @@ func resultOwner(r *request) string {
 
 func (g *Gateway) readTruncated(r *request, uri string) {
 	r.name, r.server = uri, registry.Local
+	if !r.intercept() {
+		return
+	}
 	if result, err := g.results.Read(resultOwner(r), uri); err != nil {
 		r.fail(err)
 	} else {

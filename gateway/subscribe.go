@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 
 	"goblin/gateway/downstream"
@@ -8,6 +9,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/notify"
 	"goblin/gateway/tasks"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -26,6 +28,16 @@ func (g *Gateway) subscribe(r *request) {
 		return
 	}
 	r.server, r.target = t.Server, t
+	if !r.intercept() {
+		return
+	}
+	if r.ruleEvents() != nil { // it may have waited
+		t, err = g.Views.Find(r.Context(), r.Request, (*registry.Snapshot).ResolveResource, uri)
+		if err != nil || t.Server != r.server {
+			r.fail(cmp.Or(err, view.ForbiddenError(r.target, uri)))
+			return
+		}
+	}
 	err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)
 	if g.awaitReconnect(r, err) {
 		err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)
@@ -48,7 +60,9 @@ func (g *Gateway) unsubscribe(r *request) {
 		r.fail(err)
 		return
 	}
-	r.name = uri
+	if r.name = uri; !r.intercept() {
+		return
+	}
 	r.server = g.Notifier.Unsubscribe(r.Context(), r.Session(), uri)
 	r.reply(emptyResult)
 }

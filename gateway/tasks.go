@@ -13,6 +13,9 @@ import (
 
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
 	r.server, r.target, r.serverEdits = t.Server, t, edits
+	if !r.intercept() {
+		return
+	}
 	attempt := func() error {
 		conn, release, err := g.acquireConn(r)
 		if err != nil {
@@ -51,6 +54,9 @@ func (g *Gateway) serveTask(r *request) {
 	r.server, r.cause = own.Server, own.Cause()
 	if r.filterMeta(own.Server) {
 		raw = rawjson.Get(r.Params(), "taskId")
+	}
+	if !r.intercept() {
+		return
 	}
 	conn, release, err := g.taskSlot(r, own)
 	if err != nil {

@@ -23,6 +23,11 @@ func (g *Gateway) record(r *request, label string) {
 		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed,
 		UserAsked: r.call.PromptedUser(), UserWait: r.call.PromptTime(), StartWait: r.startWait, QueueWait: r.queueWait,
 		Tool: tool, Original: r.target.Name, Answered: r.serverAnswer != nil, Cause: r.cause, Call: &r.call,
+		Events: r.ruleEvents(),
+	}
+	if x := r.intercepted; x != nil {
+		a.UserWait += x.UserWait
+		a.UserAsked = a.UserAsked || x.UserWait > 0
 	}
 	if g.journal.HasSinks() {
 		a.Sent, a.Own = r.sentParams(), r.ownAnswer()

@@ -17,8 +17,8 @@ import (
 
 // BenchmarkAllocations measures a tools/call through the gateway inside this process. The
 // client allocates only its request, so allocs/op is the proxy's share. -cpuprofile shows
-// where the time goes. Profiles add no cost to a call;
-// traces do.
+// where the time goes. Profiles and rules that do not exist add no cost to a call; enabled
+// rules and traces do.
 func BenchmarkAllocations(b *testing.B) {
 	f := newFixture(b, 1, 1)
 	text, err := os.ReadFile(f.config)
@@ -29,15 +29,25 @@ func BenchmarkAllocations(b *testing.B) {
 	for _, profile := range []string{"", "part"} {
 		b.Run("profile="+profile, func(b *testing.B) { allocations(b, cfg, profile) })
 	}
+	for name, rule := range map[string]string{
+		"rule=other": `{when: "method:tools/call name:none", then: stop}`,
+		"rule=hit":   `{when: "name:s0_echo", then: delay, delay: 1ns}`,
+	} {
+		b.Run(name, func(b *testing.B) { allocations(b, cfg, "", rule) })
+	}
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer receiver.Close()
 	cfg.OTel = config.OTel{On: true, Endpoint: receiver.URL}
 	b.Run("traces", func(b *testing.B) { allocations(b, cfg, "") })
 }
 
-func allocations(b *testing.B, cfg *config.Config, profile string) {
+func allocations(b *testing.B, cfg *config.Config, profile string, rules ...string) {
 	i, err := stack.New(stack.Options{Config: cfg, Version: "bench", Logger: slog.New(slog.DiscardHandler)})
 	check(b, err)
+	for _, rule := range rules {
+		_, err := i.AddRule(rule)
+		check(b, err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	running := make(chan error, 1)
 	go func() { running <- i.Run(ctx) }()

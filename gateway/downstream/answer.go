@@ -3,6 +3,7 @@ package downstream
 import (
 	"bytes"
 	"errors"
+	"unicode/utf8"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -106,6 +107,56 @@ func (x *Request) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 		at.answer(err.Frame(at.id), err.Code)
 	}
 	return err
+}
+
+// ReplyTruncated answers with the first half of a frame, which is one line of invalid
+// JSON. The body is a result, or with a code an error object.
+func (x *Request) ReplyTruncated(body []byte, code int) {
+	var edits []rawjson.Edit
+	if code == 0 {
+		edits = x.Envelope(body, nil, nil)
+	}
+	at := x.answerTarget(len(body))
+	if at == nil {
+		return
+	}
+	var frame []byte
+	if code == 0 {
+		frame = jsonrpc.ResultFrame(at.id, body, edits...)
+	} else {
+		frame = jsonrpc.ErrorFrame(at.id, body)
+	}
+	n := len(frame) / 2
+	for n > 1 && !utf8.RuneStart(frame[n]) {
+		n--
+	}
+	at.send(append(jsonrpc.OneLine(frame)[:n], '\n'))
+}
+
+// Drop finishes the request without an answer. Over HTTP, the response stays open until the
+// client disconnects or the session closes. A dropped request counts for no limit.
+func (x *Request) Drop() {
+	x = x.current()
+	last := func() {}
+	switch out := x.out.(type) {
+	case *batch:
+		last = out.abandon // the others are answered
+	case *postStream:
+		last = out.detachUntilServed
+	}
+	x.end(ErrDropped, last)
+}
+
+// Detach excludes the request from the drain of its HTTP listener until attach is called.
+func (x *Request) Detach() (attach func()) {
+	out := x.Outer().current().out
+	if b, is := out.(*batch); is {
+		out = b.stream
+	}
+	if p, is := out.(*postStream); is && p.listener != nil {
+		return p.listener.addStream()
+	}
+	return func() {}
 }
 
 func (x *Request) answered() bool { return x.done.Load() }

@@ -132,6 +132,8 @@ const (
 var (
 	// ErrCancelled means that the client sent notifications/cancelled.
 	ErrCancelled = fmt.Errorf("cancelled by the client: %w", context.Canceled)
+	// ErrDropped means that the request ended without an answer.
+	ErrDropped = fmt.Errorf("request dropped: %w", context.Canceled)
 	// ErrAnswered means that the request has its answer.
 	ErrAnswered = fmt.Errorf("request answered: %w", context.Canceled)
 	// ErrSessionEnded means that the client sent DELETE or closed its input.

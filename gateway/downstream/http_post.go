@@ -21,6 +21,7 @@ import (
 // frame precedes the answer.
 type postStream struct {
 	session       *httpSession
+	listener      *limitListener
 	httpRequest   *http.Request // body already read
 	id            []byte        // valid while the handler runs
 	acceptsJSON   bool
@@ -33,8 +34,9 @@ type postStream struct {
 	result         []byte // for JSON
 	status         int
 	isError        bool
-	done           bool // answered, abandoned, or the client left
-	leftUnanswered bool // the client left before the answer
+	done           bool   // answered, abandoned, or the client left
+	leftUnanswered bool   // the client left before the answer
+	attach         func() // see detachUntilServed; may be nil
 	wake           chan struct{}
 	signaled       bool
 }
@@ -206,7 +208,7 @@ func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
-	p := &postStream{httpRequest: r, wake: make(chan struct{})}
+	p := &postStream{httpRequest: r, listener: h.listener, wake: make(chan struct{})}
 	if !p.acceptable(w, r) {
 		return
 	}
@@ -376,7 +378,27 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.Respo
 	}
 }
 
+// detachUntilServed excludes a request without an answer from draining.
+func (p *postStream) detachUntilServed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.done && p.listener != nil {
+		p.attach = p.listener.addStream()
+	}
+}
+
+func (p *postStream) reattach() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	if p.attach != nil {
+		p.attach()
+		p.attach = nil
+	}
+}
+
 func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+	defer p.reattach()
 	s := p.session.session
 	select {
 	case <-p.wake:

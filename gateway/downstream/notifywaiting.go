@@ -24,6 +24,15 @@ type requestKey struct{}
 // NotifyWaiting sends text as progress to the client of ctx's request until stop is
 // called. Clients then extend their timeouts.
 func NotifyWaiting(ctx context.Context, text string) (stop func()) {
+	return notifyWaiting(ctx, text, firstNoticeDelay)
+}
+
+// NotifyUserWait is NotifyWaiting without a delay, for waits that take seconds at least.
+func NotifyUserWait(ctx context.Context, text string) (stop func()) {
+	return notifyWaiting(ctx, text, 0)
+}
+
+func notifyWaiting(ctx context.Context, text string, delay time.Duration) (stop func()) {
 	x, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
 		return func() {}
@@ -40,7 +49,7 @@ func NotifyWaiting(ctx context.Context, text string) (stop func()) {
 	words := 0
 	mu.Lock()
 	defer mu.Unlock()
-	timer = time.AfterFunc(firstNoticeDelay, func() {
+	timer = time.AfterFunc(delay, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if token := x.ProgressToken(first); !over && token != nil {

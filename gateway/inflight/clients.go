@@ -72,3 +72,8 @@ func (c *Clients) inUnit(unit string) (found []*downstream.Session) {
 	}
 	return found
 }
+
+// HasUI reports whether a UI is open.
+func (c *Clients) HasUI() bool {
+	return slices.ContainsFunc(c.All(), (*downstream.Session).IsScreen)
+}

@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -21,6 +22,8 @@ type Pending struct {
 	Table   *Table
 	Clients *Clients
 	Journal *telemetry.Journal
+	// Stops calls f with each request that waits for a decision of the user; nil: none.
+	Stops func(f func(number uint64, server string, waited time.Duration))
 }
 
 // All returns the requests of all sessions, the oldest first, with secrets masked. A
@@ -28,21 +31,36 @@ type Pending struct {
 func (w *Pending) All() []registry.InFlight {
 	t, j := w.Table, w.Journal
 	waits := t.waits()
+	stopped := w.stopped()
 	var all []registry.InFlight
 	for _, s := range w.Clients.All() {
 		for _, x := range s.InFlight() {
 			if x.Method() == listenMethod {
 				continue
 			}
+			at := waits[x]
+			if s, ok := stopped[x.Number()]; ok {
+				at = wait{cmp.Or(at.server, s.server), at.user + s.user}
+			}
 			all = append(all, registry.InFlight{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
 				Number: x.Number(),
 				Time:   x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
-				Wire: telemetry.DescribeTransport(x), Server: waits[x].server, UserWait: waits[x].user, UserAsked: waits[x].user > 0, Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
+				Wire: telemetry.DescribeTransport(x), Server: at.server, UserWait: at.user, UserAsked: at.user > 0, Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
 				Request: j.Mask.Head(x.SentParams(), maxParams), RequestSize: len(x.SentParams()),
 			}})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b registry.InFlight) int { return a.Time.Compare(b.Time) })
+	return all
+}
+
+func (w *Pending) stopped() map[uint64]wait {
+	all := make(map[uint64]wait)
+	if w.Stops != nil {
+		w.Stops(func(number uint64, server string, waited time.Duration) {
+			all[number] = wait{server, max(waited, all[number].user)}
+		})
+	}
 	return all
 }
 

@@ -113,6 +113,7 @@ func appendRecord(dst []byte, rec *registry.TrafficRecord, answered bool, b enco
 	dst = appendNumber(dst, "requestSize", uint64(rec.RequestSize))
 	dst = appendNumber(dst, "responseSize", uint64(rec.ResponseSize))
 	dst = appendText(dst, "wire", string(rec.Wire))
+	dst = appendRules(dst, rec.Events)
 	dst = appendRaw(dst, "params", b.params)
 	dst = appendRaw(dst, "answer", b.answer)
 	dst = appendRaw(dst, "sent", b.sent)
@@ -158,6 +159,23 @@ func appendMillis(dst []byte, name string, d time.Duration) []byte {
 		}
 	}
 	return dst
+}
+
+func appendRules(dst []byte, events []registry.RuleEvent) []byte {
+	if len(events) == 0 {
+		return dst
+	}
+	dst = append(appendName(dst, "rules"), '[')
+	for i := range events {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"time":"`...)
+		dst = append(events[i].Time.UTC().AppendFormat(dst, time.RFC3339Nano), '"')
+		dst = appendNumber(dst, "rule", events[i].Rule)
+		dst = append(appendText(dst, "text", events[i].Text), '}')
+	}
+	return append(dst, ']')
 }
 
 func appendRaw(dst []byte, name string, value []byte) []byte {

@@ -159,6 +159,8 @@ func TestARecordingContainsTheWholeRequest(t *testing.T) {
 	rec, full := call(7, `{"name":"files_read","arguments":{"a":"<b>\u0000 é"}}`, `{"content":[{"type":"text","text":"hi"}]}`)
 	rec.Parent, rec.Profile, rec.UserWait, rec.StartWait, rec.QueueWait, rec.UserAsked = 3, "coding", time.Millisecond, 2*time.Microsecond, time.Nanosecond, true
 	rec.Wire = []byte("i7\ntstdio\n")
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	rec.Events = []registry.RuleEvent{{Time: at, Rule: 2, Text: "stopped"}, {Time: at, Rule: 2, Text: `changed "<é>"`}}
 	full.Sent, full.Answer = []byte(`{"name":"read"}`), []byte("{\"content\":\n[]}")
 	b.record(rec, full)
 	failed, bodies := call(8, "", `{"code":-32603,"message":"no"}`)

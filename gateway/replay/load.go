@@ -262,6 +262,10 @@ func (l *loader) addServerRequest(line *recording.Line) error {
 }
 
 func (l *loader) addCall(line *recording.Line) error {
+	if len(line.Rules) > 0 && !line.Answered && line.Type == recording.TypeRequest {
+		delete(l.running, line.Number)
+		return nil // a rule or the user answered instead of the server
+	}
 	rec := line.Record()
 	name := cmp.Or(rec.Original, rec.Name)
 	state := l.requestState(line)
@@ -294,6 +298,9 @@ func (l *loader) addCall(line *recording.Line) error {
 		answer = nil // Goblin's note that it was cancelled
 	case line.Answered && line.Own != nil:
 		answer = line.Own
+		if len(line.Rules) > 0 { // a rule may have replaced an error by a result, or the reverse
+			c.isError = l.isErrorObject(answer)
+		}
 	}
 	if c.answer, err = l.store.add(l.r.File(), answer); err != nil {
 		return err
@@ -314,6 +321,16 @@ func (l *loader) addCall(line *recording.Line) error {
 	delete(l.children, line.Number)
 	l.calls = append(l.calls, c)
 	return nil
+}
+
+func (l *loader) isErrorObject(b *recording.Body) bool {
+	text, err := l.r.Body(b)
+	if err != nil {
+		return false
+	}
+	_, hasCode := rawjson.Int(rawjson.Get(text, "code"))
+	_, hasMessage := rawjson.String(rawjson.Get(text, "message"))
+	return hasCode && hasMessage
 }
 
 // openCall is a call that waits for the answers of a stateless client. They follow in the

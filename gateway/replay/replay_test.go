@@ -241,3 +241,28 @@ func FuzzServe(f *testing.F) {
 		}
 	})
 }
+
+func TestAnswersOfRulesAreNotReplayed(t *testing.T) {
+	t.Parallel()
+	const rules = `"rules":[{"time":"2026-01-02T03:04:06Z","rule":1,"text":"answered"}]`
+	call := func(n int, more string) string {
+		return fmt.Sprintf(`{"type":"request","time":"2026-01-02T03:04:06Z","n":%d,"server":"s","method":"tools/call","name":"t","params":{"name":"t","arguments":{"n":%[1]d}},%s,%s}`+"\n", n, rules, more)
+	}
+	s := load(t, header+
+		call(1, `"outcome":"success","answer":{"by":"a rule"}`)+
+		call(2, `"outcome":"failure","code":-5,"answered":true,"answer":{"code":-5,"message":"by a rule"},"own":{"content":[]}`)+
+		call(3, `"outcome":"success","answered":true,"answer":{"by":"a rule"},"own":{"code":-6,"message":"the server's"}`), noRules)
+	p := serve(t, s)
+	for n := 1; n <= 3; n++ {
+		p.send(n, "tools/call", fmt.Sprintf(`{"name":"t","arguments":{"n":%d}}`, n))
+		r := p.receive()
+		switch n {
+		case 1:
+			require.NotContains(t, string(r.Result), "a rule")
+		case 2:
+			require.JSONEq(t, `{"content":[]}`, string(r.Result))
+		case 3:
+			require.Equal(t, "the server's", r.Error.Message)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,7 @@ type Answer struct {
 	Answered  bool            // the server answered; otherwise Goblin made Body
 	Call      Call            // to the server
 	Cause     uint64          // number of the call that created the task, or 0
+	Events    []registry.RuleEvent
 }
 
 // Call is a request to a server: its id or 0, and its HTTP response or nil.
@@ -110,7 +112,7 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		if len(a.Edits) > 0 {
 			body = rawjson.Splice(body, a.Edits...)
 		}
-		if ok && !cancelled && !left && x.Method() == "tools/call" && string(a.Shape.Get(body, "isError")) == "true" {
+		if status == StatusLabel(true) && x.Method() == "tools/call" && string(a.Shape.Get(body, "isError")) == "true" {
 			status = registry.StatusToolError
 		}
 	}
@@ -118,7 +120,7 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		j.Meter.Add(MeteredCall{
 			Server: server, Tool: a.Tool, Client: client, At: start, Duration: took, Bytes: size,
 			Failed:     !cancelled && !left && (!ok || status == registry.StatusToolError),
-			NoDuration: cancelled || left || a.UserAsked, UserWait: a.UserWait,
+			NoDuration: cancelled || left || a.UserAsked || len(a.Events) > 0, UserWait: a.UserWait,
 		})
 	}
 	room := wireBuffers.Get().(*[]byte)
@@ -147,10 +149,25 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		Response:     j.Mask.Head(body, maxBody),
 		RequestSize:  len(x.SentParams()),
 		ResponseSize: size,
+		Events:       j.maskEvents(a.Events),
 	}
 	j.addOrigin(&rec, x, a.Cause)
 	j.append(&rec, func() Bodies { return a.bodies(x, body) })
 	return took
+}
+
+// maxEventText is the maximum size of the text of an event, in bytes.
+const maxEventText = 1 << 10
+
+func (j *Journal) maskEvents(events []registry.RuleEvent) []registry.RuleEvent {
+	if len(events) == 0 {
+		return nil
+	}
+	masked := slices.Clone(events)
+	for i := range masked {
+		masked[i].Text = string(j.Mask.Head([]byte(masked[i].Text), maxEventText))
+	}
+	return masked
 }
 
 // addOrigin sets the cause and, for sinks, the profile of a request.

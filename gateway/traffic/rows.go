@@ -101,7 +101,11 @@ func (p *Printer) row(l *recording.Line) (r row) {
 		r.cells[columnTook] = termtext.Duration(rec.Duration - rec.UserWait)
 		r.cells[columnSize] = termtext.Size(recording.Size(&rec))
 	}
-	r.cells[columnError] = cell(strings.Join(strings.Fields(l.ErrorText()), " "))
+	note := strings.Join(strings.Fields(l.ErrorText()), " ")
+	if rules := registry.RuleSummary(l.Rules); rules != "" {
+		note = strings.TrimSpace("[" + rules + "] " + note)
+	}
+	r.cells[columnError] = cell(note)
 	return r
 }
 

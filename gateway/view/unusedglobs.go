@@ -2,11 +2,13 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"goblin/gateway/config"
 	"goblin/registry"
+	"goblin/registry/definition"
 	"goblin/registry/suggest"
 )
 
@@ -64,6 +66,47 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 					})
 				}
 			}
+		}
+	}
+	return problems
+}
+
+// UnusedRules reports rules with names that no tool or prompt has. It reports nothing
+// until all servers have listed, and no URIs and patterns, which may match later.
+func UnusedRules(cfg *config.Config, listed ListedNames) (problems []config.Problem) {
+	every := config.DefaultView()
+	var own []listedName
+	for _, k := range []registry.Kind{registry.Tool, registry.Prompt} {
+		names, known := listed.inProfile(cfg, &every, k)
+		if !known {
+			return nil
+		}
+		own = append(own, names...)
+		for _, name := range listed[registry.Local][k] {
+			own = append(own, listedName{registry.Local, name})
+		}
+	}
+	var spellings []string
+	for _, n := range own {
+		spellings = append(spellings, n.name, n.server+"_"+n.name)
+	}
+	renamed := func(all map[string]*definition.Set) {
+		for server, set := range all {
+			for _, o := range slices.AppendSeq(slices.Collect(maps.Values(set.Tools)), maps.Values(set.Prompts)) {
+				spellings = append(spellings, o.Name, server+"_"+o.Name)
+			}
+		}
+	}
+	renamed(cfg.Overrides())
+	for i := range cfg.Profiles {
+		renamed(cfg.Profiles[i].Overrides)
+	}
+	for _, r := range cfg.Rules {
+		for _, term := range r.UnknownNames(spellings) {
+			problems = append(problems, config.Problem{
+				File: cfg.Path, Line: r.Line,
+				Text: fmt.Sprintf("rule: %s matches no tool or prompt%s", term, suggestNames(strings.TrimLeft(strings.TrimPrefix(term, "name:"), "="), own)),
+			})
 		}
 	}
 	return problems

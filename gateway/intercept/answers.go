@@ -1,0 +1,51 @@
+package intercept
+
+import (
+	"cmp"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// CodeDenied is the data.code of refused requests.
+const CodeDenied = "DENIED"
+
+// Texts of refusals for models.
+const (
+	deniedByUser = "Denied by the user of Goblin. Do not repeat this request."
+	deniedByRule = "Denied by a rule of Goblin. Do not repeat this request."
+	notApproved  = "Not approved: the user of Goblin must allow this request, but did not answer."
+)
+
+func deny(x *Exchange, text string) Verdict {
+	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", text)
+	e.Data = rawjson.Object("code", CodeDenied, "server", x.Server)
+	return Verdict{Error: e, Denied: true}
+}
+
+func fail(code int, text string) Verdict {
+	return Verdict{Error: jsonrpc.Errorf(cmp.Or(code, jsonrpc.CodeInternal), "%s", cmp.Or(text, "Internal error"))}
+}
+
+// hints returns the annotations of a tool with the protocol's defaults: a tool may
+// destroy data unless it states otherwise.
+func hints(e *registry.Entry) (destructive, readOnly bool) {
+	if e == nil || e.Kind != registry.Tool {
+		return false, false
+	}
+	annotations := rawjson.Get(e.JSON(), "annotations")
+	readOnly = string(rawjson.Get(annotations, "readOnlyHint")) == "true"
+	return !readOnly && string(rawjson.Get(annotations, "destructiveHint")) != "false", readOnly
+}
+
+// outcome returns the status of an answer in a [registry.TrafficRecord].
+func outcome(method string, answer []byte, code int) (status string, _ int) {
+	switch {
+	case code != 0:
+		return "failure", code
+	case method == jsonrpc.MethodToolsCall && string(rawjson.Get(answer, "isError")) == "true":
+		return registry.StatusToolError, 0
+	}
+	return "success", 0
+}
