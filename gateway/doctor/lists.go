@@ -111,9 +111,9 @@ func (p *serverCheck) schemas(t *session) bool {
 	}
 	var broken, refused []string
 	for e := range t.Load().Server(p.s.Name, registry.Tool) {
-		for _, f := range faults(e.LegacyJSON()) {
-			text := fmt.Sprintf("tool %q: %s", short(e.Name, 80), f.text)
-			if f.broken {
+		for _, f := range SchemaFaults(e.LegacyJSON()) {
+			text := fmt.Sprintf("tool %q: %s", short(e.Name, 80), f.Text)
+			if f.Broken {
 				broken = append(broken, text)
 			} else {
 				refused = append(refused, text)

@@ -10,11 +10,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// fault is a defect of a tool's schema. If broken is set, the schema is invalid;
+// SchemaFault is a defect of a tool's schema. If Broken is set, the schema is invalid;
 // otherwise some model APIs reject it.
-type fault struct {
-	text   string
-	broken bool
+type SchemaFault struct {
+	Text     string
+	Broken   bool
+	Required bool // a required name is missing from the properties
+	Nested   bool // nested too deeply, or too large
 }
 
 const (
@@ -25,11 +27,12 @@ const (
 
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-func faults(def []byte) []fault {
+// SchemaFaults returns the first defects of a tool's schemas.
+func SchemaFaults(def []byte) []SchemaFault {
 	var f finder
 	in := rawjson.Get(def, "inputSchema")
 	if in == nil {
-		return []fault{{"has no inputSchema", true}}
+		return []SchemaFault{{Text: "has no inputSchema", Broken: true}}
 	}
 	f.root("inputSchema", in)
 	if len(f.found) == 0 {
@@ -40,17 +43,20 @@ func faults(def []byte) []fault {
 	return f.found
 }
 
-type finder struct{ found []fault }
+type finder struct{ found []SchemaFault }
 
-func (f *finder) note(broken bool, format string, args ...any) {
-	if len(f.found) < maxFaults {
-		f.found = append(f.found, fault{fmt.Sprintf(format, args...), broken})
+// note returns the added fault, which the caller may complete.
+func (f *finder) note(broken bool, format string, args ...any) *SchemaFault {
+	if len(f.found) == maxFaults {
+		return new(SchemaFault)
 	}
+	f.found = append(f.found, SchemaFault{Text: fmt.Sprintf(format, args...), Broken: broken})
+	return &f.found[len(f.found)-1]
 }
 
 func (f *finder) root(name string, raw []byte) {
 	if len(raw) > maxSchema {
-		f.note(false, "%s has %d bytes", name, len(raw))
+		f.note(false, "%s has %d bytes", name, len(raw)).Nested = true
 		return
 	}
 	var v any
@@ -84,7 +90,7 @@ func (f *finder) schema(at string, v any, depth int) {
 		return
 	}
 	if depth > maxDeep {
-		f.note(false, "%s is nested too deeply", at)
+		f.note(false, "%s is nested too deeply", at).Nested = true
 		return
 	}
 	f.kind(at, s)
@@ -163,7 +169,7 @@ func (f *finder) required(at string, s, properties map[string]any) {
 			return
 		}
 		if _, ok := properties[name]; !ok && properties != nil {
-			f.note(false, "%s requires %q, which is not in its properties", at, short(name, 70))
+			f.note(false, "%s requires %q, which is not in its properties", at, short(name, 70)).Required = true
 		}
 	}
 }

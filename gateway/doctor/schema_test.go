@@ -33,8 +33,8 @@ func TestFaultsOfSchemas(t *testing.T) {
 		`{"inputSchema":{"type":"object","x":"` + strings.Repeat("x", maxSchema) + `"}}`:        "refused inputSchema has 1048600 bytes",
 	} {
 		var got []string
-		for _, f := range faults([]byte(def)) {
-			got = append(got, map[bool]string{true: "broken ", false: "refused "}[f.broken]+f.text)
+		for _, f := range SchemaFaults([]byte(def)) {
+			got = append(got, map[bool]string{true: "broken ", false: "refused "}[f.Broken]+f.Text)
 		}
 		require.Equal(t, want, strings.Join(got, "; "), short(def, 200))
 	}
@@ -48,11 +48,11 @@ func FuzzFaults(f *testing.F) {
 		f.Add([]byte(def))
 	}
 	f.Fuzz(func(t *testing.T, def []byte) {
-		found := faults(def)
+		found := SchemaFaults(def)
 		require.LessOrEqual(t, len(found), maxFaults)
 		for _, one := range found {
-			require.NotEmpty(t, one.text)
-			require.True(t, utf8.ValidString(one.text) || !utf8.Valid(def))
+			require.NotEmpty(t, one.Text)
+			require.True(t, utf8.ValidString(one.Text) || !utf8.Valid(def))
 		}
 	})
 }

@@ -36,6 +36,8 @@ type Options struct {
 	// OnListed receives the complete lists of a server by kind, its state, and the names
 	// that the config filters out. It may be called concurrently, and may be nil.
 	OnListed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
+	// OnConnected receives the open connection of a server after its lists. It may be nil.
+	OnConnected func(ctx context.Context, conn upstream.Conn)
 }
 
 const maxParallel = 4
@@ -91,7 +93,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 		o.Redact = func(s string) string { return mask.String(outer(s)) }
 		r.AddOK("secrets", strings.Join(defined.References(), ", "))
 	}
-	s := o.definition(resolved.Server)
+	s := o.Definition(resolved.Server)
 	p := &serverCheck{Options: o, Diagnosis: &r, s: s, defined: defined}
 	if s.Type == config.Stdio {
 		p.checkProgram(ctx)
@@ -121,7 +123,8 @@ func addFailures(r *report.Diagnosis, name string, texts []string, whole string)
 	}
 }
 
-func (o *Options) definition(defined *config.Server) *config.Server {
+// Definition returns the definition of the single process or connection that is checked.
+func (o *Options) Definition(defined *config.Server) *config.Server {
 	s := *defined
 	s.Disabled = false
 	if s.Isolation == config.PerProject {
@@ -173,9 +176,11 @@ func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(), EnvNames: p.Config.EnvNames,
 		Hooks: upstream.Hooks{FrameSkipped: t.countSkipped, ListFailed: t.unlisted},
 	})
-	ctx, end := context.WithTimeout(ctx, s.StartupTimeout+listTime)
+	open, end := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { server.Run(ctx) })
+	running.Go(func() { server.Run(open) })
+	ctx, stop := context.WithTimeout(ctx, s.StartupTimeout+listTime)
+	defer stop()
 	select {
 	case <-server.FirstList():
 	case <-ctx.Done():
@@ -184,6 +189,9 @@ func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 	state, _ := t.State(s.Name)
 	if lists := t.complete(); s == p.s && t.err == nil && lists != nil && p.OnListed != nil {
 		p.OnListed(p.defined, &state, server.DeniedNames, lists)
+	}
+	if conn, err := server.Conn(); s == p.s && err == nil && p.OnConnected != nil {
+		p.OnConnected(open, conn)
 	}
 	end()
 	running.Wait()

@@ -31,6 +31,9 @@ func (f *Manager) idlePolicy(s *config.Server) (start config.Start, idle time.Du
 	if s.Isolation == config.PerProject {
 		return config.EagerStart, 0 // runs as long as its clients
 	}
+	if s.Rebuilt() {
+		return config.EagerStart, 0 // its lists are compared after each build
+	}
 	if s.Type != config.Stdio {
 		return start, 0
 	}

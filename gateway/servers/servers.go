@@ -47,6 +47,8 @@ type Options struct {
 	Logins    string              // folder of OAuth logins; "" disables them
 	Resolve   config.Resolver     // resolves references; may be nil
 	Only      []string            // servers to start; nil starts all enabled ones
+	// AwaitStart blocks until a server that is rebuilt may start, or ctx is done; may be nil.
+	AwaitStart func(ctx context.Context, server string)
 }
 
 // Hooks connects a Manager to the gateway. All are required, unless Run is never called.
@@ -192,7 +194,7 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 		Authorizer:  out.authorizer,
 		Replaces:    replaces,
 		CachedLists: known, KeepEntries: f.o.Catalog != nil && !f.o.WriteOnly,
-		StartAsleep: asleep, Digests: f.digests(s.Name),
+		StartAsleep: asleep, Digests: f.digests(s.Name), AwaitStart: f.awaitStart(&s),
 	})}
 	out.denied = b.Server.DeniedNames
 	f.o.Metrics.SetConnected(s.Name, false)
@@ -204,6 +206,14 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 		b.ShowWait() // its state is visible at once
 	}
 	return b
+}
+
+// awaitStart returns nil for servers that need not wait.
+func (f *Manager) awaitStart(s *config.Server) func(context.Context) {
+	if f.o.AwaitStart == nil || !s.Rebuilt() {
+		return nil
+	}
+	return func(ctx context.Context) { f.o.AwaitStart(ctx, s.Name) }
 }
 
 func (f *Manager) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {

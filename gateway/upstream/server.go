@@ -64,6 +64,8 @@ type Options struct {
 	CachedLists *registry.ServerState // state of the cached lists in the catalog, or nil
 	KeepEntries bool                  // entries stay while the server is down
 	StartAsleep bool                  // start at first use
+	// AwaitStart blocks until the server may start, or ctx is done; may be nil.
+	AwaitStart func(ctx context.Context)
 	// Digests returns the digests of the definitions in a list, by name. If set, tool
 	// calls wait for their connection's list; see [Server.AwaitTools].
 	Digests func(kind registry.Kind, items [][]byte) map[string]string
@@ -374,8 +376,18 @@ func (s *Server) downErrorLocked() *Error {
 	return s.newError(ConnectionError, "is still starting", nil)
 }
 
+// reconnectWait is the maximum wait of a call for the next connection. A server under
+// development restarts often, and may compile itself first.
+func (s *Server) reconnectWait() time.Duration {
+	if s.cfg.Rebuilt() {
+		return min(s.cfg.StartupTimeout, s.cfg.Timeout)
+	}
+	return s.tune.reconnectWait
+}
+
 // Await is Conn, but wakes the server and waits for the first connection attempt or until
-// ctx is done. After a restart or loss it waits for 2 s at most.
+// ctx is done. After a restart or loss it waits for 2 s at most, if the server is not
+// under development.
 func (s *Server) Await(ctx context.Context) (Conn, error) {
 	var over <-chan time.Time
 	for {
@@ -389,7 +401,7 @@ func (s *Server) Await(ctx context.Context) (Conn, error) {
 			return s.Conn()
 		}
 		if returning && over == nil {
-			over = time.After(s.tune.reconnectWait)
+			over = time.After(s.reconnectWait())
 		}
 		select {
 		case <-changed:
@@ -535,6 +547,9 @@ func (s *Server) journal(level slog.Level, source, text string) {
 		Time: time.Now(), Server: s.cfg.Name, Level: level, Source: source, Text: s.opt.Redact(text),
 	})
 }
+
+// WithoutJournal returns a context for log lines that are already in the journal.
+func WithoutJournal() context.Context { return journaled }
 
 type journaledKey struct{}
 

@@ -87,6 +87,23 @@ func TestRestartConnectsAtOnce(t *testing.T) {
 	require.False(t, r.cat.hidden())
 }
 
+func TestRequestsWaitForARestartOfAServerUnderDevelopment(t *testing.T) {
+	t.Parallel()
+	cfg, _ := fakeConfig(t, "")
+	cfg.Watch, cfg.Timeout, cfg.StartupTimeout = []string{"*.go"}, patience, patience
+	r := start(t, cfg, func(r *rig) { r.tune.reconnectWait = 0 }).whole()
+	for _, wait := range []func() (Conn, error){
+		func() (Conn, error) { return r.Await(context.Background()) },
+		func() (Conn, error) { return r.Unit(context.Background(), "a") },
+	} {
+		conn := r.up()
+		require.NoError(t, r.Restart())
+		<-conn.Done()
+		_, err := wait()
+		require.NoError(t, err)
+	}
+}
+
 func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", func(r *rig) {

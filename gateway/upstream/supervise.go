@@ -40,6 +40,7 @@ func (s *Server) Run(ctx context.Context) {
 		case asleep:
 			s.awaitWake(epoch)
 		default:
+			s.awaitStart(epoch)
 			s.retry(epoch)
 		}
 		end(nil)
@@ -59,6 +60,13 @@ func (s *Server) Run(ctx context.Context) {
 	s.mu.Unlock()
 	s.endFirstAttempt(context.Background(), nil)
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateStopped; st.PID = 0 })
+}
+
+func (s *Server) awaitStart(ctx context.Context) {
+	if s.opt.AwaitStart != nil {
+		s.setState(func(st *registry.ServerState) { st.State = registry.StateConnecting })
+		s.opt.AwaitStart(ctx)
+	}
 }
 
 func (s *Server) awaitEnabled(ctx context.Context) {

@@ -82,9 +82,9 @@ func (s *Server) unitTimeout(u *unit) (limit time.Duration, why string) {
 	defer s.mu.Unlock()
 	switch {
 	case u != nil && u.lostErr != nil:
-		return s.tune.reconnectWait, "is being restarted: " + errorReason(u.lostErr)
+		return s.reconnectWait(), "is being restarted: " + errorReason(u.lostErr)
 	case s.isReconnectingLocked():
-		return s.tune.reconnectWait, s.downErrorLocked().Reason
+		return s.reconnectWait(), s.downErrorLocked().Reason
 	case s.firstAttempt && s.opt.CachedLists != nil:
 		return s.cfg.StartupTimeout, fmt.Sprintf("is still starting after %s (startup_timeout)", config.ShortDuration(s.cfg.StartupTimeout))
 	}
