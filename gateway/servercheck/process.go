@@ -1,0 +1,284 @@
+package servercheck
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/gateway/childproc"
+	"goblin/gateway/config"
+)
+
+var (
+	errSilent = errors.New("no answer")
+	errExited = errors.New("the process exited")
+)
+
+const (
+	// drainTime is the maximum time for output after the exit, and for late exits of
+	// child processes.
+	drainTime = time.Second
+	// maxStderr is the size of the kept end of stderr, in bytes.
+	maxStderr = 4 << 10
+)
+
+// process is a started local server. Its methods must not be called concurrently.
+type process struct {
+	c      *checker
+	cmd    *exec.Cmd
+	group  *childproc.Group
+	stdin  *os.File
+	stdout *os.File
+	stderr *os.File
+	out    *output
+	lastID int64
+	began  time.Time
+
+	orphans int           // valid after exited is closed
+	exitErr error         // valid after exited is closed
+	exited  chan struct{} // the process was reaped and its group killed
+	held    bool          // a process outside of the group held stdout; valid after stop
+
+	quiet   chan struct{} // stderr is at its end
+	reading sync.WaitGroup
+	tailMu  sync.Mutex // guards tail
+	tail    []byte     // the end of stderr
+	stopped bool
+}
+
+func (c *checker) start(s *config.Server) (*process, error) {
+	env := s.Environ(os.LookupEnv, os.Environ())
+	path, err := childproc.LookPath(s.Command, env)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{c: c, exited: make(chan struct{}), quiet: make(chan struct{}), began: time.Now()}
+	p.cmd = &exec.Cmd{Path: path, Args: append([]string{s.Command}, s.Args...), Env: env, Dir: s.Cwd}
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// open starts the process. It passes files, so that waiting for the exit does not wait for
+// other holders of the pipes.
+func (p *process) open() error {
+	var ends [6]*os.File
+	var err error
+	for i := 0; i < len(ends) && err == nil; i += 2 {
+		ends[i], ends[i+1], err = os.Pipe()
+	}
+	if err == nil {
+		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = ends[0], ends[3], ends[5]
+		p.stdin, p.stdout, p.stderr = ends[1], ends[2], ends[4]
+		started := make(chan error, 1)
+		go p.run(started)
+		err = <-started
+	}
+	if err != nil {
+		for _, f := range ends {
+			if f != nil {
+				_ = f.Close()
+			}
+		}
+		return err
+	}
+	for _, f := range []*os.File{ends[0], ends[3], ends[5]} {
+		_ = f.Close()
+	}
+	p.out = newOutput(p.c, func(frame []byte) { _ = p.write(frame) })
+	p.reading.Go(func() { p.out.read(p.stdout) })
+	p.reading.Go(p.readErrors)
+	return nil
+}
+
+// run keeps its thread: on Linux the child dies with the thread that started it.
+func (p *process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var err error
+	if p.group, err = childproc.StartGroup(p.cmd, false); err != nil {
+		started <- err
+		return
+	}
+	childproc.Track(p.group, true)
+	pid := p.cmd.Process.Pid
+	forget := p.c.o.Children.Add(pid, p.c.r.Server, p.cmd.Path)
+	started <- nil
+	p.exitErr = p.group.ReapAfter(p.cmd, func() {
+		for end := time.Now().Add(drainTime); ; time.Sleep(20 * time.Millisecond) {
+			if p.orphans = childproc.Members(pid); p.orphans == 0 || time.Now().After(end) {
+				return
+			}
+		}
+	})
+	forget()
+	childproc.Track(p.group, false)
+	close(p.exited)
+}
+
+func (p *process) readErrors() {
+	defer close(p.quiet)
+	buf := make([]byte, maxStderr)
+	for {
+		n, err := p.stderr.Read(buf)
+		p.tailMu.Lock()
+		p.tail = append(p.tail, buf[:n]...)
+		p.tail = p.tail[max(0, len(p.tail)-maxStderr):]
+		p.tailMu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// lastWords returns the last line of stderr of a process that exited, or "".
+func (p *process) lastWords() string {
+	select {
+	case <-p.quiet:
+	case <-time.After(drainTime): // another process holds it
+	}
+	p.tailMu.Lock()
+	defer p.tailMu.Unlock()
+	text := strings.TrimSpace(string(p.tail))
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+const writeTime = 5 * time.Second
+
+func (p *process) write(frame []byte) error {
+	_ = p.stdin.SetWriteDeadline(time.Now().Add(writeTime)) // Windows has none
+	_, err := p.stdin.Write(append(frame[:len(frame):len(frame)], '\n'))
+	return err
+}
+
+// ask implements [link].
+func (p *process) ask(ctx context.Context, method string, params []byte, limit time.Duration) answer {
+	p.lastID++
+	p.out.expect(p.lastID)
+	frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q`, p.lastID, method)
+	if params != nil {
+		frame = append(append(frame, `,"params":`...), params...)
+	}
+	began := time.Now()
+	if err := p.write(append(frame, '}')); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = p.waitExit(ctx, drainTime) // a closed stdin usually means an exit
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	a := answer{}
+	select {
+	case a = <-p.out.answers:
+	case <-p.out.ended:
+		select { // an answer just before the exit
+		case a = <-p.out.answers:
+		default:
+			a.err = errExited
+		}
+	case <-timer.C:
+		a.err = errSilent
+	case <-ctx.Done():
+		a.err = ctx.Err()
+	}
+	a.took = time.Since(began)
+	p.out.expect(0)
+	return a
+}
+
+func (p *process) notify(method string) {
+	_ = p.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method)) // the next request notices an exit
+}
+
+func (p *process) waitExit(ctx context.Context, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// exit describes how a process stopped.
+type exit struct {
+	stdin, signal bool // closing stdin sufficed; otherwise SIGTERM did
+	code          int
+}
+
+// stop closes stdin, then terminates, then kills the process, each after limit. It returns
+// when all output was read.
+func (p *process) stop(ctx context.Context, limit time.Duration) (e exit) {
+	if p.stopped {
+		return e
+	}
+	p.stopped = true
+	_ = p.stdin.Close()
+	e.stdin = p.waitExit(ctx, limit)
+	if !e.stdin {
+		p.group.Terminate()
+		if e.signal = p.waitExit(context.WithoutCancel(ctx), limit); !e.signal {
+			p.group.Kill()
+			<-p.exited
+		}
+	}
+	if p.cmd.ProcessState != nil {
+		e.code = p.cmd.ProcessState.ExitCode()
+	}
+	deadline := time.Now().Add(drainTime)
+	_ = p.stdout.SetReadDeadline(deadline)
+	_ = p.stderr.SetReadDeadline(deadline)
+	p.reading.Wait()
+	p.held = errors.Is(p.out.err, os.ErrDeadlineExceeded)
+	_ = p.stdout.Close()
+	_ = p.stderr.Close()
+	return e
+}
+
+// lineReader reads lines of limited length.
+type lineReader struct {
+	r    io.Reader
+	buf  []byte
+	from int // of the unread part of buf
+}
+
+// next returns a line without its line break. long is set if its rest was dropped, and
+// last if no line break followed. The line is valid until the next call.
+func (l *lineReader) next(most int) (line []byte, long, last bool, err error) {
+	scanned := 0
+	for {
+		if i := bytes.IndexByte(l.buf[l.from+scanned:], '\n'); i >= 0 {
+			line = l.buf[l.from : l.from+scanned+i]
+			l.from += scanned + i + 1
+			return line, long, false, nil
+		}
+		scanned = len(l.buf) - l.from
+		if scanned > most {
+			long = true
+			l.buf, scanned = l.buf[:l.from+most], most
+		}
+		if l.from > 0 {
+			l.buf = l.buf[:copy(l.buf, l.buf[l.from:])]
+			l.from = 0
+		}
+		if cap(l.buf)-len(l.buf) < 64<<10 {
+			l.buf = append(make([]byte, 0, 2*cap(l.buf)+128<<10), l.buf...)
+		}
+		n, err := l.r.Read(l.buf[len(l.buf):cap(l.buf)])
+		l.buf = l.buf[:len(l.buf)+n]
+		if err != nil && n == 0 {
+			line = l.buf
+			l.buf, l.from = nil, 0
+			return line, long, true, err
+		}
+	}
+}
