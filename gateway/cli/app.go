@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type App struct {
 
 	// ConfigFlag is the value of --config.
 	ConfigFlag string
+	// Saved is the folder of saved calls; "" means the one beside the config.
+	Saved string
 
 	mask *config.Mask
 }
@@ -91,6 +94,12 @@ func (a *App) PinsPath(cfg *config.Config) (string, error) {
 // folder.
 func (a *App) TogglesPath(cfg *config.Config) string { return a.stateFile(cfg, state.TogglesPath) }
 
+// CallApprovalsPath returns the file of a config's remembered approvals, or "" without a
+// state folder.
+func (a *App) CallApprovalsPath(cfg *config.Config) string {
+	return a.stateFile(cfg, state.CallApprovalsPath)
+}
+
 // UsagePath returns the file of a config's recorded usage, or "" without a state folder.
 func (a *App) UsagePath(cfg *config.Config) string { return a.stateFile(cfg, telemetry.UsagePath) }
 
@@ -124,6 +133,19 @@ func (a *App) RecordingsDir(cfg *config.Config) string {
 		name = ""
 	}
 	return recorder.Folder(stateDir, name)
+}
+
+// SavedDir returns the folder of saved calls beside a config. That of the demo is beside
+// the default config. It returns "" if there is no such path.
+func (a *App) SavedDir(cfg *config.Config) string {
+	if a.Saved != "" {
+		return a.Saved
+	}
+	path := cmp.Or(cfg.Path, config.DefaultPath(a.Getenv))
+	if path == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), "saved")
 }
 
 // LoginsDir returns the folder of logins, or "" without a state folder. "goblin login"

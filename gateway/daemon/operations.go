@@ -33,6 +33,9 @@ type Gateway interface {
 	Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error)
 	// Approve permanently approves tools in their current form and returns their names.
 	Approve(ctx context.Context, a Approval) ([]string, error)
+	// CallApprovals returns the remembered approvals of calls that rules stop.
+	CallApprovals(ctx context.Context) ([]registry.CallApproval, error)
+	RevokeCallApproval(ctx context.Context, id string) error
 	// HiddenEntries returns the entries that clients don't see, with reasons.
 	HiddenEntries(ctx context.Context, q HiddenQuery) ([]HiddenEntry, error)
 	// Logs returns log records, oldest first. With Wait it blocks until there is a
@@ -74,8 +77,10 @@ type Status struct {
 	Linger   string   `json:"linger,omitempty"`   // idle time before exiting, such as "1m"; "" means it keeps running
 	// Recording is nil if nothing is recorded.
 	Recording *report.Recording `json:"recording,omitempty"`
-	Sessions  []Session         `json:"sessions"`
-	Servers   []Server          `json:"servers"`
+	// Rules is nil if there are none.
+	Rules    *Rules    `json:"rules,omitempty"`
+	Sessions []Session `json:"sessions"`
+	Servers  []Server  `json:"servers"`
 }
 
 // Clients returns the number of client sessions except silent ones.
@@ -86,6 +91,29 @@ func (s Status) Clients() (n int) {
 		}
 	}
 	return n
+}
+
+// Rules counts the rules of a gateway.
+type Rules struct {
+	Total    int    `json:"total"`
+	Disabled int    `json:"disabled,omitempty"` // by the user, or after their last match
+	Matches  uint64 `json:"matches"`
+	Stopped  int    `json:"stoppedRequests"` // requests and answers that wait for the user
+}
+
+// NewRules counts rules and stopped requests, or returns nil if there are none.
+func NewRules(state *registry.RuleState) *Rules {
+	if len(state.Rules)+len(state.Stopped) == 0 {
+		return nil
+	}
+	r := &Rules{Total: len(state.Rules), Stopped: len(state.Stopped)}
+	for _, e := range state.Rules {
+		r.Matches += e.Hits
+		if !e.Enabled || e.Left == 0 {
+			r.Disabled++
+		}
+	}
+	return r
 }
 
 // Session is a connected client or UI.
@@ -176,6 +204,7 @@ type ListQuery struct {
 	// WithHidden includes hidden entries under their would-be names.
 	WithHidden bool   `json:"every,omitempty"`
 	Name       string `json:"name,omitempty"` // only entries matching this name, see [MatchName]
+	WithOwn    bool   `json:"own,omitempty"`  // set [Entry.Own]
 }
 
 // Entry is a catalog entry with details that clients don't get.
@@ -193,6 +222,7 @@ type Entry struct {
 	Size         *int64          `json:"size,omitempty"`
 	Definition   json.RawMessage `json:"definition"`           // as listed for clients
 	Overridden   json.RawMessage `json:"overridden,omitempty"` // as sent by the server, without renames; nil if not overridden
+	Own          json.RawMessage `json:"own,omitempty"`        // as sent by the server; see [ListQuery]
 	Changes      []string        `json:"changes,omitempty"`    // repairs for clients
 	Remembered   time.Time       `json:"remembered,omitzero"`  // see [Server]
 	// State and Reason are set by commands, from [HiddenEntry].
@@ -350,6 +380,10 @@ var operations = map[string]operation{
 	"list":    with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
 	"diagnose": with(Gateway.Diagnose),
 	"pinned":   with(Gateway.Unapproved), "approve": with(Gateway.Approve), "off": with(Gateway.HiddenEntries),
+	"calls": func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.CallApprovals(ctx) },
+	"revoke": with(func(g Gateway, ctx context.Context, id string) (any, error) {
+		return nil, g.RevokeCallApproval(ctx, id)
+	}),
 	"restart": with(func(g Gateway, ctx context.Context, server string) (any, error) { return nil, g.Restart(ctx, server) }),
 }
 
@@ -410,6 +444,16 @@ func (r Remote) Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
 // Unapproved implements [Gateway].
 func (r Remote) Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
 	return ask[[]registry.UnapprovedTool](ctx, r, "pinned", server)
+}
+
+// CallApprovals implements [Gateway].
+func (r Remote) CallApprovals(ctx context.Context) ([]registry.CallApproval, error) {
+	return ask[[]registry.CallApproval](ctx, r, "calls", nil)
+}
+
+// RevokeCallApproval implements [Gateway].
+func (r Remote) RevokeCallApproval(ctx context.Context, id string) error {
+	return Control(ctx, r.Place, "revoke", id, nil)
 }
 
 // Approve implements [Gateway].

@@ -23,6 +23,7 @@ type Recording struct {
 	Theme, Images string
 	Keys          map[string][]string
 	Command       []string // for clients, shown to users
+	Saved         string   // folder of saved calls, or ""
 }
 
 // OpenRecording shows a recording on the terminal. Nothing is started and nothing is
@@ -50,6 +51,7 @@ func (p *Process) OpenRecording(ctx context.Context, path string, o archive.Opti
 	if cfg, err := p.App.Load(); err == nil { // an invalid config has no effect
 		s.cfg = cfg
 	}
+	r.Saved = p.App.SavedDir(s.cfg)
 	r.Theme, r.Images, r.Keys = s.cfg.TUI.Theme, s.cfg.TUI.Images, s.cfg.TUI.Keys
 	t := p.terminal(p.In, p.Out, s)
 	showing, release := p.holdTerminal(ctx, t)

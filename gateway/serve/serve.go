@@ -13,6 +13,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/remoteui"
 	"goblin/gateway/stack"
+	"goblin/registry/rule"
 )
 
 // ShowFunc shows a UI until the user quits or the terminal disconnects (both nil), ctx
@@ -28,8 +29,9 @@ type Process struct {
 	In, Out  *os.File         // for MCP or a UI
 	Err      *os.File         // its file stays blocking
 	Show     ShowFunc
-	Theme    string // from the user; "" means the config's
-	ASCII    bool   // draw with ASCII only
+	Rules    []*rule.Rule // of the command line, for [Process.Serve] and [Process.Stdio]
+	Theme    string       // from the user; "" means the config's
+	ASCII    bool         // draw with ASCII only
 	mu       sync.Mutex
 	restores []func()
 	reload   func() // replaces the effect of SIGHUP, unless nil

@@ -14,6 +14,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/recording"
 	"goblin/registry/report"
+	"goblin/registry/savedcall"
 )
 
 var errStopped = errors.New("the gateway has stopped")
@@ -23,6 +24,8 @@ type Client struct {
 	*mcpclient.Client
 	stackActions
 	serverActions
+	savedActions
+	saved   *savedCalls
 	stack   *Stack
 	session *downstream.Session
 	over    chan struct{} // closed with the session
@@ -41,6 +44,23 @@ type stackActions interface {
 	Recording() *report.Recording
 	TrafficHead() ([]recording.Line, error)
 	ToggleRecording() (running, stopped *report.Recording, err error)
+	AddRule(text string) (uint64, error)
+	ChangeRule(id uint64, text string) error
+	SetRuleEnabled(id uint64, on bool) error
+	RemoveRule(id uint64) error
+	DecideStop(id uint64, d registry.Decision) error
+	RevokeApproval(id string) error
+	Redact(text string) string
+}
+
+// savedActions are unchanged methods of savedCalls.
+type savedActions interface {
+	SavedCalls() (*savedcall.Folder, error)
+	StoredAnswer(name string) ([]byte, error)
+	SaveCall(name string, c *savedcall.Call, overwrite bool) (where string, err error)
+	StoreAnswer(name string, answer []byte) error
+	MoveSavedCall(from, to string, keep bool) error
+	DeleteSavedCall(name string) error
 }
 
 // serverActions are unchanged methods of [servers.Manager].
@@ -58,7 +78,7 @@ func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFu
 		return nil, errStopped
 	}
 	near, far := net.Pipe()
-	c := &Client{stackActions: i, serverActions: i.gateway.Servers, stack: i, over: make(chan struct{})}
+	c := &Client{stackActions: i, serverActions: i.gateway.Servers, savedActions: &i.saved, saved: &i.saved, stack: i, over: make(chan struct{})}
 	opened := make(chan struct{})
 	go func() {
 		defer i.serving.Done()

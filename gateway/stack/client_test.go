@@ -51,6 +51,12 @@ type fake struct{ name, script, extra string }
 // server received.
 func start(t *testing.T, gateway string, servers ...fake) (*Stack, map[string]string) {
 	t.Helper()
+	return startWith(t, gateway, func(*Options) {}, servers...)
+}
+
+// startWith is start with more options.
+func startWith(t *testing.T, gateway string, change func(*Options), servers ...fake) (*Stack, map[string]string) {
+	t.Helper()
 	e2e.Use()
 	dir := t.TempDir()
 	logs := map[string]string{}
@@ -62,7 +68,9 @@ func start(t *testing.T, gateway string, servers ...fake) (*Stack, map[string]st
 		require.NoError(t, os.WriteFile(path, []byte(script), 0o600))
 		text += fmt.Sprintf("  %s: {command: %q, args: [%q]%s}\n", s.name, e2e.TestServer, path, s.extra)
 	}
-	i, err := New(Options{Config: parse(t, text), Version: "v", Logger: slog.New(slog.DiscardHandler)})
+	o := Options{Config: parse(t, text), Version: "v", Logger: slog.New(slog.DiscardHandler)}
+	change(&o)
+	i, err := New(o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

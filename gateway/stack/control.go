@@ -31,9 +31,13 @@ func (i *Stack) Status(context.Context) (daemon.Status, error) {
 		Sessions: []daemon.Session{}, Recording: i.Recording(),
 	}
 	cfg, now := i.gateway.Views.Config(), i.registry.Load()
-	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.CatalogEntries(now)), view.UnusedGlobs(cfg, view.NamesIn(now))) {
+	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.CatalogEntries(now)), view.UnusedGlobs(cfg, view.NamesIn(now)), view.UnusedRules(cfg, view.NamesIn(now))) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
+	for _, w := range i.ruleWarnings() {
+		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
+	}
+	s.Rules = daemon.NewRules(i.registry.Rules())
 	if i.o.Endpoint != nil {
 		s.Build = i.o.Endpoint.Build
 	}
@@ -133,6 +137,9 @@ func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, e
 		if q.Name != "" && entry.MatchName(q.Name) == 0 {
 			continue
 		}
+		if q.WithOwn {
+			entry.Own = e.Own()
+		}
 		state, _ := i.registry.State(e.Server)
 		entry.Remembered = state.CachedAt
 		entries = append(entries, entry)
@@ -176,6 +183,17 @@ func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, erro
 	}
 	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
 }
+
+// CallApprovals implements [daemon.Gateway].
+func (i *Stack) CallApprovals(context.Context) ([]registry.CallApproval, error) {
+	if err := i.gateway.Rules.RefreshApprovals(); err != nil {
+		return nil, err
+	}
+	return append([]registry.CallApproval{}, i.gateway.Rules.Approvals()...), nil
+}
+
+// RevokeCallApproval implements [daemon.Gateway].
+func (i *Stack) RevokeCallApproval(_ context.Context, id string) error { return i.RevokeApproval(id) }
 
 // Unapproved returns the unapproved tools of a server, or of all for "", after
 // AwaitLists. It fails if tools are not pinned.

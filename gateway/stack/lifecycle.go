@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goblin/gateway/downstream"
+	"goblin/registry"
 )
 
 // ErrDrain as the cause of [Stack.Run]'s context lets HTTP calls finish.
@@ -39,6 +40,11 @@ func (i *Stack) logStart() {
 	}
 	for _, w := range i.o.Config.Warnings {
 		i.o.Logger.Warn("config warning", "warning", w.String())
+	}
+	for _, w := range i.ruleWarnings() {
+		if w.File == registry.RuleFromFlag {
+			i.o.Logger.Warn("rule warning", "warning", w.String())
+		}
 	}
 }
 

@@ -47,8 +47,8 @@ func (i *Stack) configMistakes(err error) []registry.Mistake {
 }
 
 // Reload applies the config file. A file with mistakes changes nothing; they are logged
-// and shown until it is valid. Servers, profiles, clients, record and the liveSettings of package
-// config apply at once. Other settings apply at the next start, with a warning. The demo and daemons of
+// and shown until it is valid. Servers, profiles, clients, rules, record and the liveSettings of
+// package config apply at once. Other settings apply at the next start, with a warning. The demo and daemons of
 // selected servers have no file.
 func (i *Stack) Reload() { i.reload(false) }
 
@@ -82,6 +82,12 @@ func (i *Stack) reportInvalid(err error) {
 	i.configInvalid = true
 }
 
+// serves reports whether the served config has the same settings, profiles and rules. The
+// caller holds reloadMu.
+func (i *Stack) serves(cfg *config.Config) bool {
+	return len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) && i.servedConfig.RulesEqual(cfg)
+}
+
 // reload reports whether it logged anything. meant accepts a file without servers.
 func (i *Stack) reload(meant bool) bool {
 	if i.o.Config.Demo || i.o.Only != nil {
@@ -105,7 +111,10 @@ func (i *Stack) reload(meant bool) bool {
 		return true
 	}
 	i.o.Mask.Add(cfg)
+	i.applyBuilds(cfg)
+	i.applyRules(cfg, i.servedConfig.Rules...) // before new servers can be called
 	did := i.gateway.Apply(cfg)
+	i.applyRules(cfg) // filters and profiles may replace the old rules
 	traced := i.applyTraces(cfg)
 	later := i.o.Config.DifferingSettings(cfg)
 	i.editWarning.Store(nil)
@@ -116,7 +125,7 @@ func (i *Stack) reload(meant bool) bool {
 	}
 	i.notify()
 	recordChanged := i.applyRecord(cfg)
-	if did.Empty() && !traced && !recordChanged && len(later) == 0 && len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) {
+	if did.Empty() && !traced && !recordChanged && len(later) == 0 && i.serves(cfg) {
 		again := i.configInvalid
 		i.configInvalid = false
 		if again {
@@ -125,11 +134,14 @@ func (i *Stack) reload(meant bool) bool {
 		return again
 	}
 	i.configInvalid = false
-	i.servedConfig = cfg
 	for _, w := range cfg.Warnings {
 		i.o.Logger.Warn("config warning", "warning", w.String())
 	}
 	level, args := slog.LevelInfo, []any{"added", did.Added, "changed", did.Changed, "removed", did.Removed}
+	if !i.servedConfig.RulesEqual(cfg) {
+		args = append(args, "rules", len(cfg.Rules))
+	}
+	i.servedConfig = cfg
 	if len(later) > 0 {
 		level, args = slog.LevelWarn, append(args, "from the next start", strings.Join(later, ", "))
 	}

@@ -25,9 +25,11 @@ import (
 	"time"
 
 	"goblin/gateway"
+	"goblin/gateway/callstore"
 	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
+	"goblin/gateway/devloop"
 	"goblin/gateway/downstream"
 	"goblin/gateway/filewatch"
 	"goblin/gateway/logs"
@@ -38,6 +40,7 @@ import (
 	"goblin/gateway/tracing"
 	"goblin/gateway/view"
 	"goblin/registry"
+	"goblin/registry/rule"
 )
 
 // Options configures a Stack.
@@ -66,6 +69,8 @@ type Options struct {
 	// NoPinsReason explains an empty Pins although the config needs the file. With strict
 	// pinning New returns it, otherwise it is logged.
 	NoPinsReason error
+	// CallApprovals is the file of approved calls that rules stop; "": not saved.
+	CallApprovals string
 	// Toggles is the file of disabled entries; "": not saved.
 	Toggles string
 	// Usage is the file of usage counters; "": not saved.
@@ -76,8 +81,12 @@ type Options struct {
 	// Record is the folder of a recording that starts with the stack, whatever the config
 	// says; "": none.
 	Record string
+	// Saved is the folder of saved calls; "": none.
+	Saved string
 	// Logins is the folder of logins; "": none.
 	Logins string
+	// Rules come before those of the config.
+	Rules []*rule.Rule
 	// Resolve resolves the config's references; nil: none.
 	Resolve config.Resolver
 	// Catalog is the folder of cached lists; "": none.
@@ -122,9 +131,12 @@ type Stack struct {
 	meter         *telemetry.Meter
 	traces        traces
 	recordings    recordings
+	builds        *devloop.Manager
+	saved         savedCalls
 	pinStore      *state.PinStore        // nil if tools are not pinned
 	pinsError     error                  // why tools are not pinned, or nil
 	httpError     error                  // why HTTP is missing
+	callsError    atomic.Pointer[error]  // from approved calls
 	togglesError  atomic.Pointer[error]  // from disabled entries
 	pinsReadError atomic.Pointer[error]  // from pinned tools
 	skipped       atomic.Pointer[string] // invalid entries logged last
@@ -164,31 +176,39 @@ func New(o Options) (*Stack, error) {
 		memory:        memlimit.New(memlimit.Limit(o.Config.Gateway.Limits.Frame)),
 		touchInterval: touchInterval, envFiles: make(chan string, 1),
 	}
+	i.saved = savedCalls{Store: callstore.Store{Folder: o.Saved}, wanted: make(chan struct{}, 1)}
 	i.parkedCalls = downstream.NewParkedCalls(0, i.memory)
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
-	}
-	var err error
-	if i.pinStore, err = i.pins(); err != nil {
-		return nil, err
 	}
 	if o.Runtime != "" {
 		if i.children = childproc.New(o.Runtime, o.Logger); i.children != nil {
 			i.children.OutliveExit = o.HandOverChildren
 		}
 	}
+	i.builds = i.newBuilds()
+	var err error
+	if i.pinStore, err = i.pins(); err != nil {
+		return nil, err
+	}
+	i.applyBuilds(o.Config)
 	i.toggles, err = state.OpenToggles(o.Toggles)
 	i.reportToggles(err)
 	i.notify()
 	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listedTools})
 	i.metrics.SetUsage(i.meter.ForEach)
 	i.traces.tracer = tracing.New(tracing.Options{Version: o.Version, Mask: mask, Logger: i.o.Logger})
-	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Tracer: i.traces.tracer, Options: servers.Options{
+	approvals, err := state.OpenCallApprovals(o.CallApprovals)
+	i.report(&i.callsError, err, "approvals")
+	i.gateway = gateway.New(gateway.Options{CallApprovals: approvals, Meter: i.meter, Tracer: i.traces.tracer, Options: servers.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: i.pinStore, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.CacheListsOnExit,
+		AwaitStart: i.builds.AwaitBuild,
 	}})
+	i.gateway.Rules.Set(registry.RuleFromFlag, withTexts(o.Rules))
+	i.applyRules(o.Config)
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {
 		i.gateway.Servers.PinProject(folder)
@@ -291,7 +311,10 @@ func (i *Stack) notify() {
 	if i.httpError != nil {
 		all = append(all, i.httpError.Error())
 	}
-	for _, damaged := range []*atomic.Pointer[error]{&i.togglesError, &i.pinsReadError, &i.traces.err, &i.recordings.problem} {
+	if text := i.builds.Notice(); text != "" {
+		all = append(all, text)
+	}
+	for _, damaged := range []*atomic.Pointer[error]{&i.togglesError, &i.pinsReadError, &i.callsError, &i.traces.err, &i.recordings.problem} {
 		if err := damaged.Load(); err != nil {
 			all = append(all, (*err).Error())
 		}
@@ -316,25 +339,13 @@ func (i *Stack) Run(outer context.Context) error {
 		i.gateway.Run(servers)
 	})
 	work.Go(func() { i.meter.Run(servers) })
+	work.Go(func() { i.builds.Run(servers) })
 	if i.extension.Run != nil {
 		work.Go(func() { i.extension.Run(servers) })
 	}
 
 	var edits sync.WaitGroup
-	if !i.o.Config.Demo && i.o.Only == nil {
-		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
-		edits.Go(func() { filewatch.Latest(ctx, i.o.Config.EnvFile, i.envFiles, i.Reload) })
-	}
-	if i.pinsError == nil {
-		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.pinsChanged) })
-	}
-
-	if i.o.Toggles != "" {
-		edits.Go(func() { filewatch.File(ctx, i.o.Toggles, nil, i.readToggles) })
-	}
-	edits.Go(func() { i.touchFiles(ctx) })
-	edits.Go(func() { memlimit.FreeOSMemory(ctx, time.Second) })
-
+	i.watchFiles(ctx, &edits)
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)
 	if i.listener != nil {
@@ -385,6 +396,26 @@ func (i *Stack) Run(outer context.Context) error {
 	_ = i.limiter.Close() // reports dropped lines
 	i.logEnd(why, all)
 	return all
+}
+
+// watchFiles watches the files that Goblin reads again when they change, until ctx ends.
+func (i *Stack) watchFiles(ctx context.Context, edits *sync.WaitGroup) {
+	if !i.o.Config.Demo && i.o.Only == nil {
+		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
+		edits.Go(func() { filewatch.Latest(ctx, i.o.Config.EnvFile, i.envFiles, i.Reload) })
+	}
+	if i.pinsError == nil {
+		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.pinsChanged) })
+	}
+	if i.o.Toggles != "" {
+		edits.Go(func() { filewatch.File(ctx, i.o.Toggles, nil, i.readToggles) })
+	}
+	if i.o.CallApprovals != "" {
+		edits.Go(func() { filewatch.File(ctx, i.o.CallApprovals, nil, i.callApprovalsChanged) })
+	}
+	edits.Go(func() { i.saved.watch(ctx, i.registry.SavedCallsChanged) })
+	edits.Go(func() { i.touchFiles(ctx) })
+	edits.Go(func() { memlimit.FreeOSMemory(ctx, time.Second) })
 }
 
 // addSession makes Run wait until serving.Done. It returns false if Run no longer waits.
