@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goblin/gateway/archive"
+	"goblin/gateway/callstore"
 	"goblin/gateway/cli"
 	"goblin/gateway/command"
 	"goblin/gateway/config"
@@ -199,7 +200,7 @@ func newRoot(p *serve.Process) *cobra.Command {
 	cli.NameFlag(root.Flags(), &tuiTTY, "tui-tty", "like --tui, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(cli.Groups()...)
-	root.AddCommand(stdioCommand(p), serveCommand(p), openCommand(p), daemonCommand(p), demoCommand(p), replayServerCommand(p))
+	root.AddCommand(stdioCommand(p), serveCommand(p), devCommand(p), openCommand(p), daemonCommand(p), demoCommand(p), replayServerCommand(p))
 	root.AddCommand((&command.App{App: a, Extend: p.Extend, Choose: newChooser(p)}).Commands()...)
 	setCompletions(root)
 	shareFlags(root)
@@ -325,10 +326,17 @@ its last client disconnects. If it crashes, clients continue with a new one.`,
   goblin stdio --config ~/projects/goblin.yaml
   goblin stdio --profile coding
   goblin stdio --standalone
+  goblin stdio --standalone --rule '{when: "method:tools/call", then: fail, count: 1}'
   goblin stdio --replay recording.jsonl`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone, profile) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("rule") && !standalone {
+				return cli.Usage(cmd, "--rule needs --standalone, because a daemon's rules apply to all its clients; use \"rules\" in the config, or goblin serve --rule")
+			}
+			return p.Stdio(cmd.Context(), standalone, profile)
+		},
 	}
+	ruleFlag(cmd, p)
 	withReplay(cmd, func(ctx context.Context, r serve.Replay) error { return p.ReplayStdio(ctx, r, profile) })
 	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, for this client only")
 	cli.NameFlag(cmd.Flags(), &profile, "profile", "give the client only the entries of this `PROFILE`")
@@ -353,6 +361,7 @@ only the entries of that profile.`,
   goblin serve --listen 127.0.0.1:9000
   goblin serve --profile coding
   goblin serve --record ~/recordings
+  goblin serve --rule '{when: "server:files", then: delay, delay: 2s, p: 0.1}'
   curl http://127.0.0.1:7331/healthz`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -368,11 +377,71 @@ only the entries of that profile.`,
 			return p.Serve(cmd.Context(), listen, profile, record)
 		},
 	}
+	ruleFlag(cmd, p)
 	withReplay(cmd, func(ctx context.Context, r serve.Replay) error { return p.ReplayHTTP(ctx, r, listen, profile) })
 	cmd.Flags().StringVar(&listen, "listen", "", "listen on this `ADDRESS`, as HOST:PORT")
 	cmd.Flags().StringVar(&record, "record", "", "record all traffic into this private `FOLDER`; \"record\" in the config sets its limits")
 	cli.NameFlag(cmd.Flags(), &profile, "profile", "give clients at /mcp only the entries of this `PROFILE`, regardless of \"clients\" in the config")
 	return cmd
+}
+
+func devCommand(p *serve.Process) *cobra.Command {
+	var d serve.Dev
+	cmd := &cobra.Command{
+		Use:     "dev [flags] -- COMMAND [ARG]...",
+		GroupID: cli.GroupServe,
+		Short:   "Rebuild and restart a server when files change",
+		Long: `Run one stdio server with the UI. When files change, build it, restart it and
+compare its definitions with those before. Clients stay connected.
+
+The running server stays until a build succeeds. A change during a build starts
+it again. Without --watch, source files in this folder count, except those in
+hidden folders, packages and build outputs. Without a terminal, dev prints
+builds, restarts and differences until Ctrl-C.
+
+The server gets the whole environment. Its tools are listed as dev_TOOL.`,
+		Example: `  goblin dev -- python server.py
+  goblin dev --build 'npm run build' -- node dist/index.js
+  goblin dev --watch 'src/**' --watch '!**/*_test.go' --build 'go build -o srv .' -- ./srv`,
+		Annotations: cli.NoConfigAnnotations(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || args[0] == "" {
+				return cli.Usage(cmd, "dev needs a command after --")
+			}
+			return serve.CheckDevName(d.Name)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := (&config.Server{Watch: d.Watch}).Globs(); err != nil {
+				return cli.Usage(cmd, "--watch: %v", err)
+			}
+			if err := config.CheckListen(d.Listen, ""); d.Listen != "" && err != nil {
+				return cli.Usage(cmd, "--listen: %v", err)
+			}
+			d.Command = args
+			return p.Dev(cmd.Context(), d)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // flags after the command are its own
+	cmd.Flags().StringArrayVar(&d.Watch, "watch", nil, "watch files that match this `GLOB`; may be repeated")
+	cli.NameFlag(cmd.Flags(), &d.Build, "build", "build with this shell `COMMAND` before each start")
+	cli.NameFlag(cmd.Flags(), &d.Listen, "listen", "also serve HTTP on this loopback `ADDRESS`, as HOST:PORT")
+	d.Name = "dev"
+	cli.NameFlag(cmd.Flags(), &d.Name, "name", "list the server's entries under this `NAME`")
+	return cmd
+}
+
+// ruleFlag adds --rule, whose rules apply before those of the config.
+func ruleFlag(cmd *cobra.Command, p *serve.Process) {
+	var texts []string
+	cmd.Flags().StringArrayVar(&texts, "rule", nil, "stop, change or answer requests by this `RULE`, as in \"rules\" in the config; repeatable")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var err error
+		if p.Rules, err = config.ParseRules(texts); err != nil {
+			return cli.Usage(cmd, "--rule: %v", err)
+		}
+		return run(cmd, args)
+	}
 }
 
 // daemonCommand returns the hidden command that runs a detached daemon.
@@ -453,7 +522,7 @@ func showArchive(ctx context.Context, r *serve.Recording, c *remoteui.Conn) erro
 		Recording: &tui.Recording{Name: r.Name, Start: r.Start, End: r.End, Summary: r.Summary()},
 		Daemon:    tui.Daemon{Config: r.Name, Command: r.Command},
 	})
-	return view.Run(ctx, archive.Backend{Archive: r.Archive}, c)
+	return view.Run(ctx, archive.Backend{Archive: r.Archive, Store: callstore.Store{Folder: r.Saved}}, c)
 }
 
 // withReplay adds the flags that serve a recording instead of real servers. With --replay,
@@ -467,6 +536,9 @@ func withReplay(cmd *cobra.Command, run func(ctx context.Context, r serve.Replay
 		if r.Recording != "" {
 			if cmd.Flags().Changed("record") {
 				return cli.Usage(cmd, "--record and --replay exclude each other")
+			}
+			if cmd.Flags().Changed("rule") {
+				return cli.Usage(cmd, "--rule and --replay exclude each other")
 			}
 			return run(cmd.Context(), r)
 		}

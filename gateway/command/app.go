@@ -37,7 +37,7 @@ func (a *App) Commands() []*cobra.Command {
 	commands := []*cobra.Command{
 		a.list(), a.search(), a.describe(), a.read(), a.watch(), a.call(), a.prompt(), a.lua(), a.replay(), a.diff(),
 		a.status(), a.logs(), a.changes(), a.traffic(), a.export(), a.usage(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
-		a.doctor(), a.init(), a.install(), a.uninstall(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
+		a.test(), a.check(), a.doctor(), a.init(), a.install(), a.uninstall(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
 	}
 	commands = append(commands, a.toggleCommands()...)
 	for _, one := range tagCommands {

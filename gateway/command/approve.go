@@ -17,7 +17,8 @@ import (
 )
 
 func (a *App) approve() *cobra.Command {
-	return a.withJSON("print JSON", &cobra.Command{
+	var calls callFlags
+	cmd := a.withJSON("print JSON", &cobra.Command{
 		Use:     "approve [SERVER [TOOL]...]",
 		GroupID: cli.GroupVisibility,
 		Short:   "Approve new or changed tools",
@@ -27,19 +28,26 @@ With "gateway.pin: strict", unapproved tools are hidden from clients.
 Without arguments, shows all unapproved tools and their changes. With SERVER,
 approves all its tools; with TOOL, only these, by the server's own names.
 
-Uses the running daemon; otherwise starts the servers temporarily.`,
+Uses the running daemon; otherwise starts the servers temporarily.
+
+With --calls, lists and revokes remembered approvals of calls that rules stop.`,
 		Example: `  goblin approve
   goblin approve github
-  goblin approve github create_issue`,
+  goblin approve github create_issue
+  goblin approve --calls
+  goblin approve --calls --revoke-all`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if slices.Contains(args, "") {
 				return cli.Usage(cmd, "%s needs names, not an empty string", cli.CommandPath(cmd))
 			}
-			return nil
+			return calls.check(cmd, args)
 		},
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if calls.calls {
+				return a.showOrRevokeCalls(ctx, &calls)
+			}
 			what := daemon.Approval{}
 			if len(args) > 0 {
 				what = daemon.Approval{Server: args[0], Tools: args[1:]}
@@ -51,6 +59,8 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
 			return a.useGateway(ctx, g, func(g Gateway) error { return a.showOrApprove(ctx, g, what) })
 		},
 	})
+	calls.add(cmd)
+	return cmd
 }
 
 // approvalGateway returns the running daemon. Without one, it starts a gateway in this

@@ -116,6 +116,10 @@ func (s *scripted) Approve(context.Context, daemon.Approval) ([]string, error) {
 	return nil, nil
 }
 
+func (s *scripted) CallApprovals(context.Context) ([]registry.CallApproval, error) { return nil, nil }
+
+func (s *scripted) RevokeCallApproval(context.Context, string) error { return nil }
+
 func (s *scripted) ReloadAll(context.Context) error { return nil }
 
 func (s *scripted) Restart(context.Context, string) error { return nil }

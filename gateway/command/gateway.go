@@ -29,7 +29,7 @@ func (a *App) withOwnGateway(ctx context.Context, cfg *config.Config, only []str
 	if err == nil && daemonRuns(ctx, place) {
 		catalog = "" // only the daemon writes the cache while it runs
 	}
-	g, err := openLocal(a, cfg, only, place.Dir, catalog)
+	g, err := openLocal(a, cfg, only, place.Dir, catalog, nil)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 			return nil, cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 		}
 	}
-	return openLocal(a, cfg, only, place.Dir, a.ListCacheDir())
+	return openLocal(a, cfg, only, place.Dir, a.ListCacheDir(), nil)
 }
 
 type daemonGateway struct{ daemon.Remote }
@@ -84,12 +84,13 @@ type localGateway struct {
 	stop     context.CancelFunc
 	ended    chan error
 	runtime  string // folder of the child records; "" records none
+	records  bool   // writes a recording, which only Run finishes
 	log      interface{ Close() error }
 }
 
 // openLocal records children in the folder runtime and caches lists in the folder
-// catalog; "" disables either.
-func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog string) (Gateway, error) {
+// catalog; "" disables either. change may be nil.
+func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog string, change func(*stack.Options)) (Gateway, error) {
 	logger, log, err := a.quietLogger(cfg)
 	if err != nil {
 		return nil, err
@@ -101,12 +102,16 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog strin
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
 	pinned, unpinned := a.PinsPath(cfg)
 	folder, _ := os.Getwd() // without it, there is no project
-	i, err := stack.New(stack.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPinsReason: unpinned, Toggles: a.TogglesPath(cfg), Usage: a.UsagePath(cfg), Logins: a.LoginsDir(), Resolve: a.Secrets().Resolve, Catalog: catalog, CacheListsOnExit: true, Runtime: runtime, HandOverChildren: true, Folder: folder, Extend: a.Extend})
+	o := stack.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPinsReason: unpinned, CallApprovals: a.CallApprovalsPath(cfg), Toggles: a.TogglesPath(cfg), Usage: a.UsagePath(cfg), Logins: a.LoginsDir(), Resolve: a.Secrets().Resolve, Catalog: catalog, CacheListsOnExit: true, Runtime: runtime, HandOverChildren: true, Folder: folder, Extend: a.Extend}
+	if change != nil {
+		change(&o)
+	}
+	i, err := stack.New(o)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &localGateway{Gateway: i, instance: i, stop: stop, ended: make(chan error, 1), log: log, runtime: runtime}
+	l := &localGateway{Gateway: i, instance: i, stop: stop, ended: make(chan error, 1), log: log, runtime: runtime, records: o.Record != ""}
 	go func() { l.ended <- i.Run(ctx) }()
 	return l, nil
 }
@@ -134,6 +139,9 @@ const closeTimeout = 200 * time.Millisecond
 func (l *localGateway) Close() error {
 	l.instance.SaveLists()
 	l.stop()
+	if l.records || l.runtime == "" {
+		return errors.Join(<-l.ended, l.log.Close())
+	}
 	select {
 	case err := <-l.ended:
 		return errors.Join(err, l.log.Close())

@@ -50,6 +50,7 @@ func (a *App) statusText(s daemon.Status) string {
 		{s.Log, "log      %s\n"},
 		{s.Linger, "exits    %s after its last client disconnects\n"},
 		{recordingText(s.Recording), "records  %s\n"},
+		{rulesText(s.Rules), "rules    %s\n"},
 		{s.Notice, "notice   %s\n"},
 	} {
 		if row.value != "" {
@@ -103,6 +104,21 @@ func definitionsNote(servers []daemon.Server) string {
 		parts = append(parts, fmt.Sprintf("%d dropped", dropped))
 	}
 	return strings.Join(parts, ", ")
+}
+
+func rulesText(r *daemon.Rules) string {
+	if r == nil {
+		return ""
+	}
+	text := termtext.Count(r.Total, "rule")
+	if r.Disabled > 0 {
+		text += fmt.Sprintf(" (%d disabled)", r.Disabled)
+	}
+	text += ", " + countOf(int(r.Matches), "match", "matches")
+	if r.Stopped > 0 {
+		text += ", " + countOf(r.Stopped, "request waits", "requests wait") + " for the user"
+	}
+	return text
 }
 
 func recordingText(r *report.Recording) string {

@@ -10,6 +10,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
+	"goblin/registry"
 	"goblin/registry/termtext"
 )
 
@@ -57,4 +58,14 @@ func TestStatusTellsSinceWhenTheDaemonRunsAndFromWhere(t *testing.T) {
 		out.WriteString((&App{App: &cli.App{}}).statusText(s))
 		require.Contains(t, out.String(), want)
 	}
+}
+
+func TestStatusCountsRulesAndStoppedRequests(t *testing.T) {
+	a := &App{App: &cli.App{}}
+	require.NotContains(t, a.statusText(daemon.Status{}), "rules")
+	state := &registry.RuleState{
+		Rules:   []registry.RuleEntry{{Enabled: true, Left: -1, Hits: 3}, {Left: -1}, {Enabled: true, Left: 0, Hits: 2}},
+		Stopped: make([]registry.StoppedRequest, 2),
+	}
+	require.Contains(t, a.statusText(daemon.Status{Rules: daemon.NewRules(state)}), "\nrules    3 rules (2 disabled), 5 matches, 2 requests wait for the user\n")
 }

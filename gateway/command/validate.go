@@ -107,7 +107,11 @@ func (a *App) warnings(list []config.Problem) {
 
 func summary(cfg *config.Config) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s is valid%s: %s.\n", capital(configName(cfg)), warningsNote(len(cfg.Warnings)), termtext.Count(len(cfg.Servers), "server"))
+	content := termtext.Count(len(cfg.Servers), "server")
+	if len(cfg.Rules) > 0 {
+		content += ", " + termtext.Count(len(cfg.Rules), "rule")
+	}
+	fmt.Fprintf(&out, "%s is valid%s: %s.\n", capital(configName(cfg)), warningsNote(len(cfg.Warnings)), content)
 	t := table{header: []string{"SERVER", "TYPE", "STATE", "NOTE"}}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]

@@ -32,10 +32,10 @@ func TestValidateTellsEveryMistake(t *testing.T) {
 }
 
 func TestValidateOfAGoodConfigIsShort(t *testing.T) {
-	const good = "servers:\n  a: {command: x}\n  b: {command: \"${SURELY_NOT_SET}\"}\n  c: {url: \"http://127.0.0.1:1\", disabled: true}\ngateway: {listen: \"127.0.0.1:99\", auth_token: t0ken-t0ken}\n"
+	const good = "servers:\n  a: {command: x}\n  b: {command: \"${SURELY_NOT_SET}\"}\n  c: {url: \"http://127.0.0.1:1\", disabled: true}\ngateway: {listen: \"127.0.0.1:99\", auth_token: t0ken-t0ken}\nrules: [{when: \"name:x\", then: deny}]\n"
 	got := try{config: good}.run(t, "validate")
 	require.Zero(t, got.code)
-	require.Contains(t, got.out, "is valid, with 1 warning: 3 servers.\n")
+	require.Contains(t, got.out, "is valid, with 1 warning: 3 servers, 1 rule.\n")
 	require.Contains(t, got.out, "c       http   disabled\n")
 	require.Contains(t, got.out, "HTTP: http://127.0.0.1:99/mcp\n")
 	require.Regexp(t, `(?m)goblin\.yaml:3: warning: .*SURELY_NOT_SET`, got.err)

@@ -35,7 +35,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 		return slices.Concat(warnings, policy.CheckOverrides(cfg, slices.Values(things), kinds...), view.UnusedGlobs(cfg, listed, kinds...))
 	}
 	if a.daemonLists(ctx, cfg, add) {
-		return check()
+		return append(check(), view.UnusedRules(cfg, listed)...)
 	}
 	path, err := a.PinsPath(cfg)
 	if err != nil || path == "" {
