@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
@@ -27,6 +28,26 @@ func (a *app) showClients() tea.Cmd {
 func (a *app) showPastCalls() tea.Cmd {
 	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item(), a.ComparePast())
 	return cmd
+}
+
+// nextAlert shows the first stopped request, or the mistakes in the config.
+func (a *app) nextAlert() tea.Cmd {
+	if cmd, ok := a.rules.ShowNext(); ok {
+		return cmd
+	}
+	return dialog.NewMistakes(a.Context)
+}
+
+// ruleTarget returns the requests that a new rule matches.
+func (a *app) ruleTarget() breakpoints.Target {
+	switch r, ok := a.Logs().Traffic.Table.Selected(); {
+	case a.Open == pane.PaneLogs && a.Logs().IsTraffic() && ok:
+		return breakpoints.TargetOfRecord(&r.TrafficRecord)
+	case a.Open == pane.PaneServers:
+		s, _ := a.findServer("")
+		return breakpoints.TargetOfServer(s.Name)
+	}
+	return breakpoints.TargetOfItem(a.Panes[a.Open].Item())
 }
 
 func (a *app) whyNotCompare() string {

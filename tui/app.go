@@ -13,10 +13,12 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
 	"goblin/tui/images"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
+	"goblin/tui/saved"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -47,6 +49,7 @@ type app struct {
 	commands    []string // run from the palette, newest last
 
 	questions  dialog.QuestionPresenter
+	rules      *breakpoints.Rules
 	isSpinning bool
 	header     header
 
@@ -76,6 +79,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.Shell, a.Wake = a, a.wakeUp
 	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.SetValue, a.gettingStarted
 	a.questions = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
+	a.rules = breakpoints.New(a.Context)
 	a.Actions, a.KeyOf = keymap.Rebind(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.themeName = o.Theme
@@ -84,7 +88,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.SetTheme()
 	a.bar = textfield.New(a.Theme)
 	a.Calls = uicontext.NewCalls(a.Context)
-	a.AddPanes(usage.New(a.Layout))
+	a.AddPanes(usage.New(a.Layout), saved.New(a.Layout))
 	a.changes = a.Reg.Watch(ctx)
 	a.header.updateRates(a)
 	a.knownSessions = a.Reg.Sessions()
@@ -150,6 +154,7 @@ func (a *app) Init() tea.Cmd {
 		cmds = append(cmds, p.Refresh(registry.AllChanges))
 	}
 	a.header.refresh(a)
+	a.rules.Refresh(registry.AllChanges)
 	cmds = append(cmds, a.showRecording())
 	return tea.Batch(cmds...)
 }
@@ -310,6 +315,7 @@ func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
 			cmds = append(cmds, live.Refresh(what))
 		}
 	}
+	a.rules.Refresh(what)
 	if what&registry.Sessions != 0 {
 		a.header.refresh(a)
 		a.announceClients()

@@ -51,15 +51,13 @@ func (a *app) isPointless(id string) bool {
 	case "log-in":
 		return !a.needsLogin()
 	case "call":
-		return a.Open != pane.PaneLogs && !a.isReachable(it)
+		return !a.isCallable(it)
 	case "reload": // unfetched content is opened first
 		return a.Open != pane.PaneServers && (!a.isReachable(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
 	case "open":
 		return a.Panes[a.Open].Rows().Len() == 0
-	case "filter":
+	case "filter", "follow", "pause", "variables":
 		return !a.Inside && a.Panes[a.Open].Rows().Total() == 0
-	case "follow", "pause":
-		return a.Panes[a.Open].Rows().Total() == 0
 	case "unfold", "sideways-back":
 		return a.Open != pane.PaneLogs || a.Logs().Open != pane.TabTimeline
 	case "switch":
@@ -76,16 +74,20 @@ func (a *app) isPointless(id string) bool {
 	return false
 }
 
+func (a *app) isCallable(it uicontext.Item) bool {
+	return a.Open == pane.PaneLogs || a.Open == pane.PaneSaved || a.isReachable(it)
+}
+
 func (a *app) isReachable(it uicontext.Item) bool {
-	if it.IsEmpty() || it.Server == registry.Local {
-		return !it.IsEmpty()
-	}
 	s, ok := a.Reg.State(it.Server)
-	return ok && pane.IsReachable(s.State)
+	return !it.IsEmpty() && (it.Server == registry.Local || ok && pane.IsReachable(s.State))
 }
 
 // label returns a key's effect on this row, in a word or two.
 func (a *app) label(b *keys.Binding) string {
+	if does := a.Handlers[a.Open][b.ID].Label; does != nil {
+		return does()
+	}
 	it := a.Panes[a.Open].Item()
 	server := registry.ServerState{}
 	if a.Open == pane.PaneServers {
@@ -129,9 +131,6 @@ func (a *app) label(b *keys.Binding) string {
 	case "widen":
 		return a.widenLabel(b)
 	}
-	if does := a.Handlers[a.Open][b.ID].Label; does != nil {
-		return does()
-	}
 	return b.Hint
 }
 
@@ -161,14 +160,11 @@ func (a *app) widenLabel(b *keys.Binding) string {
 func (a *app) filterHints() []keys.Hint {
 	hints := []keys.Hint{{Key: "~", Label: "fuzzy"}, {Key: "-", Label: "exclude"}}
 	names := ""
-	for i, f := range a.Panes[a.Open].Rows().FilterFields() {
-		if i > 0 {
-			names += " "
-		}
-		names += f.Name + ":"
+	for _, f := range a.Panes[a.Open].Rows().FilterFields() {
+		names += " " + f.Name + ":"
 	}
 	if names != "" {
-		hints = append(hints, keys.Hint{Key: names, Label: "fields"})
+		hints = append(hints, keys.Hint{Key: names[1:], Label: "fields"})
 	}
 	return hints
 }
@@ -182,7 +178,7 @@ func (a *app) isSubscribed() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "shown", "pause", "unfold", "sideways-back", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
 	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		ids = append([]string{"cancel"}, ids...)
@@ -191,12 +187,9 @@ func (a *app) footer() []string {
 }
 
 func (a *app) hints(all []keys.Hint) string {
-	var b strings.Builder
-	for i, h := range all {
-		if i > 0 {
-			b.WriteString("  ")
-		}
-		b.WriteString(a.Theme.Key.On(keymap.FormatKey(h.Key)) + " " + h.Label)
+	var texts []string
+	for _, h := range all {
+		texts = append(texts, a.Theme.Key.On(keymap.FormatKey(h.Key))+" "+h.Label)
 	}
-	return b.String()
+	return strings.Join(texts, "  ")
 }

@@ -19,6 +19,7 @@ func TestTheFooterOffersWhatTheRowCanDo(t *testing.T) {
 	}
 	r.keys("2").typeText("/github").keys("enter")
 	require.Contains(t, r.footer(), "c call ")
+	require.Contains(t, r.footer(), "b break")
 	require.NotContains(t, r.footer(), "r call again", "it was not called yet")
 	require.NotContains(t, r.footer(), "subscribe")
 	set("github", registry.StateFailed)

@@ -66,6 +66,9 @@ func TestGoldenScreens(t *testing.T) {
 		{"logs-copy-menu", "5 ] k k Y j j"},
 		{"usage", "6"},
 		{"usage-clients", "6 ] j enter"},
+		{"saved", "7 j j j j"},
+		{"saved-run", "7 j j j j j j j R enter"},
+		{"saved-save", "2 j j j c O s l o ctrl+w"},
 		{"help", "?"},
 		{"palette", ": t h e m e"},
 		{"facet", "f"},
@@ -203,6 +206,55 @@ func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
 	r.keys("enter")
 	require.Contains(t, r.backend.acts, "wake github")
 	require.Contains(t, r.refresh(registry.Servers).tick(time.Second).screen(), "● 2 up  ○ 1 idle  ! 1 down")
+}
+
+func TestGoldenScreensOfServersThatAreRebuilt(t *testing.T) {
+	t.Parallel()
+	var frames string
+	show := func(w, h int, env map[string]string, b registry.Build) *testUI {
+		r := newExampleUI(t, w, h, env)
+		b.Number, b.Command, b.Watched, b.Since, b.Files = 3, "npm run build", 14, r.clock.now().UTC().Add(-3*time.Second), "src/index.ts and 1 other file"
+		r.app.Reg.SetBuild("files", &b)
+		return r.refresh(registry.Servers).keys("1 / s e r v e r : f i l e s enter")
+	}
+	failed := registry.Build{Phase: registry.BuildFailed, Error: "exit status 2", Took: 1300 * time.Millisecond, Output: "src/index.ts(3,7): error TS2304:\n  Cannot find name 'x'.\x1b[2J\n"}
+	restarted := registry.Build{
+		Phase: registry.BuildRestarted, Took: 2100 * time.Millisecond, Warning: "each build or start changes gen.ts; such changes are ignored now",
+		Changes: []registry.ListChange{
+			{Kind: registry.Tool, Op: registry.OpAdded, Name: "refund"},
+			{Kind: registry.Tool, Op: registry.OpChanged, Name: "search", What: []string{`argument "limit" is now required`}},
+		},
+		Checks: []registry.BuildCheck{{Name: "saved/one.yaml", OK: true}, {Name: "saved/two.yaml", Text: `line 4: $.isError is true, not false`}},
+	}
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}} {
+		frames += show(size[0], size[1], plainEnv, failed).goldenSection() + show(size[0], size[1], plainEnv, restarted).goldenSection()
+	}
+	r := show(120, 40, colourEnv, failed)
+	r.goldenSection()
+	golden(t, "servers-rebuilt", frames+"== 120x40 with colours\n"+r.app.View())
+}
+
+func TestBuildsAreAnnounced(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 40, plainEnv)
+	set := func(b registry.Build) *testUI {
+		r.app.Reg.SetBuild("files", &b)
+		return r.refresh(registry.Servers)
+	}
+	set(registry.Build{Phase: registry.BuildWatching})
+	require.Empty(t, r.app.Flash.Text)
+	set(registry.Build{Number: 1, Phase: registry.BuildRunning})
+	require.Empty(t, r.app.Flash.Text)
+	set(registry.Build{Number: 1, Phase: registry.BuildFailed, Error: "exit status 2"})
+	require.Equal(t, "build of files failed: exit status 2", r.app.Flash.Text)
+	require.True(t, r.app.Flash.Bad)
+	set(registry.Build{Number: 2, Phase: registry.BuildRestarted, Changes: []registry.ListChange{{Kind: registry.Tool, Op: registry.OpRemoved, Name: "read"}}})
+	require.Equal(t, "restarted files: -1; - tool read", r.app.Flash.Text)
+	require.False(t, r.app.Flash.Bad)
+	r.app.Flash.Text = ""
+	require.Empty(t, r.refresh(registry.Servers).app.Flash.Text, "once")
+	set(registry.Build{Number: 3, Phase: registry.BuildNotStarted, Error: "exited"})
+	require.Equal(t, "files did not start: exited", r.app.Flash.Text)
 }
 
 const nestedTool = `{"name":"order","description":"Orders fruit","inputSchema":{"type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},"required":["street"]}},

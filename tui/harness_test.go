@@ -58,6 +58,7 @@ func (c *fakeClock) advance(d time.Duration) {
 
 // fakeBackend returns the answers of the test and records all requests.
 type fakeBackend struct {
+	*fakeSaved
 	mu       sync.Mutex
 	requests []fakeRequest
 	answers  map[string]func(params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
@@ -211,6 +212,29 @@ func (b *fakeBackend) Recording() *report.Recording {
 	return b.recorded
 }
 
+// Each change of rules is an action, such as "rule add TEXT".
+func (b *fakeBackend) AddRule(text string) (uint64, error) { return 1, b.record("rule add " + text) }
+
+func (b *fakeBackend) ChangeRule(id uint64, text string) error {
+	return b.record(fmt.Sprintf("rule change %d %s", id, text))
+}
+
+func (b *fakeBackend) SetRuleEnabled(id uint64, on bool) error {
+	return b.record(fmt.Sprintf("rule enabled %d %t", id, on))
+}
+
+func (b *fakeBackend) RemoveRule(id uint64) error { return b.record(fmt.Sprintf("rule remove %d", id)) }
+
+func (b *fakeBackend) DecideStop(id uint64, d registry.Decision) error {
+	return b.record(fmt.Sprintf("decide %d %+v", id, d))
+}
+
+func (b *fakeBackend) RevokeApproval(id string) error { return b.record("revoke " + id) }
+
+func (b *fakeBackend) Redact(text string) string {
+	return strings.ReplaceAll(text, "hunter2", "[hidden]")
+}
+
 func (b *fakeBackend) ToggleRecording() (running, stopped *report.Recording, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -357,6 +381,7 @@ func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h 
 		backend: &fakeBackend{lacks: map[string]string{}, answers: map[string]func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error){}},
 		term:    &fakeTerminal{w: w, h: h, env: env, saved: map[string]string{}, never: make(chan struct{})},
 	}
+	r.backend.fakeSaved = &fakeSaved{files: map[string]string{}, answers: map[string]string{}, request: r.backend.Request}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	o := Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: Daemon{
@@ -435,7 +460,7 @@ func keyOf(word string) tea.KeyMsg {
 		"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "space": tea.KeySpace,
 		"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace,
 		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "home": tea.KeyHome, "end": tea.KeyEnd,
-		"ctrl+c": tea.KeyCtrlC, "ctrl+d": tea.KeyCtrlD, "ctrl+u": tea.KeyCtrlU, "ctrl+e": tea.KeyCtrlE, "ctrl+s": tea.KeyCtrlS, "ctrl+p": tea.KeyCtrlP, "ctrl+r": tea.KeyCtrlR, "ctrl+z": tea.KeyCtrlZ, "ctrl+a": tea.KeyCtrlA, "ctrl+g": tea.KeyCtrlG, "ctrl+j": tea.KeyCtrlJ, "ctrl+n": tea.KeyCtrlN, "ctrl+o": tea.KeyCtrlO, "ctrl+t": tea.KeyCtrlT,
+		"ctrl+c": tea.KeyCtrlC, "ctrl+d": tea.KeyCtrlD, "ctrl+u": tea.KeyCtrlU, "ctrl+e": tea.KeyCtrlE, "ctrl+s": tea.KeyCtrlS, "ctrl+p": tea.KeyCtrlP, "ctrl+r": tea.KeyCtrlR, "ctrl+z": tea.KeyCtrlZ, "ctrl+a": tea.KeyCtrlA, "ctrl+g": tea.KeyCtrlG, "ctrl+j": tea.KeyCtrlJ, "ctrl+n": tea.KeyCtrlN, "ctrl+o": tea.KeyCtrlO, "ctrl+t": tea.KeyCtrlT, "ctrl+w": tea.KeyCtrlW,
 		"f1": tea.KeyF1, "f3": tea.KeyF3, "f4": tea.KeyF4, "f5": tea.KeyF5, "f6": tea.KeyF6, "f7": tea.KeyF7, "f10": tea.KeyF10,
 	}
 	if k, ok := named[word]; ok {

@@ -105,8 +105,10 @@ func (r *rate) String() string {
 func (a *app) busy() int { return a.header.starting + a.header.running + a.Logins }
 
 func (a *app) configName() string {
-	name := a.o.Daemon.Config
-	return name[strings.LastIndexAny(name, `/\`)+1:]
+	if a.o.Daemon.Demo {
+		return "demo"
+	}
+	return a.o.Daemon.Config[strings.LastIndexAny(a.o.Daemon.Config, `/\`)+1:]
 }
 
 func (a *app) headerLine() string {
@@ -116,11 +118,7 @@ func (a *app) headerLine() string {
 	}
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
-	name := a.configName()
-	if a.o.Daemon.Demo {
-		name = "demo"
-	}
-	if name != "" {
+	if name := a.configName(); name != "" {
 		b.WriteString("  " + uicontext.SanitizeLine(name))
 	}
 	if len(a.Reg.Mistakes()) > 0 {
@@ -129,6 +127,9 @@ func (a *app) headerLine() string {
 			mark += ", " + a.KeyOf("mistakes") + " shows why"
 		}
 		b.WriteString("  " + lk.Bad.On(mark))
+	}
+	if text := a.rules.Badge(); text != "" {
+		b.WriteString("  " + lk.Bad.On(text))
 	}
 	if h.ready > 0 || h.servers == 0 {
 		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.ready))

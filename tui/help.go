@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
+	"goblin/tui/breakpoints"
 	"goblin/tui/compare"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -275,6 +276,7 @@ func formKeys() keys.Table {
 		{ID: "form.complete", Long: "Ask the server for completions"},
 		{ID: "form.lines", Long: "Switch to several lines, as pasting lines does"},
 		{ID: "form.submit", Long: "Submit from any field"},
+		{ID: "form.save-call", Long: "Save the call as a file"},
 		{ID: "form.raw", Long: "Switch between fields and raw JSON with _meta"},
 		{ID: "form.last", Long: "Restore the last values"},
 		{ID: "form.add", Long: "Insert a list item below"},
@@ -310,6 +312,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
 		{by("Comparison", "compare"), compare.Keys()},
+		{by("Breakpoints", "rules"), breakpoints.Keys()},
 		{by("Copy as", "copy-content"), new(dialog.Snippets).Keys()},
 		{by("Profiles", "view"), (*dialog.ProfileChooser)(nil).Keys()},
 		{by("JSON path", "query"), (*dialog.Query)(nil).Keys()},

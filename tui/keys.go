@@ -11,6 +11,7 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
+	"goblin/tui/saved"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -34,6 +35,7 @@ func (a *app) bindings() keys.Table {
 		a.moveKeys().InGroup(groupMove),
 		a.findKeys().InGroup(groupFind),
 		a.doKeys().InGroup(groupDo),
+		saved.Keys(func() *saved.Pane { return a.Panes[pane.PaneSaved].(*saved.Pane) }).InGroup(groupDo),
 		a.keepKeys().InGroup(groupKeep),
 		a.logKeys().InGroup(groupLogs),
 		a.textKeys().InGroup(groupText),
@@ -62,8 +64,10 @@ func (a *app) goKeys() keys.Table {
 		{ID: "resources", Long: "Go to Resources and templates", Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
 		{ID: "logs", Long: "Go to Logs: events, traffic, time line, stderr", Names: []string{"logs"}, SearchWords: "traffic events stderr errors goblin timeline", Run: show(pane.PaneLogs)},
 		{ID: "usage", Long: "Go to Usage: costs by server, tool and client", Names: []string{"usage", "bill"}, SearchWords: "tokens latency calls errors unused limits", Run: show(pane.PaneUsage)},
+		{ID: "saved", Long: "Go to Saved: calls as files, with checks", Names: []string{"saved"}, SearchWords: "tests checks requests collection", Run: show(pane.PaneSaved)},
 		{ID: "clients", Long: "List clients with requests, errors and subscriptions", Names: []string{"clients"}, SearchWords: "sessions who is connected disconnect", Run: a.showClients},
-		{ID: "mistakes", Long: "List mistakes in the edited config", Names: []string{"mistakes"}, SearchWords: "config invalid errors edit line", Run: func() tea.Cmd { return dialog.NewMistakes(a.Context) }},
+		{ID: "mistakes", Long: "Next stopped request, or mistakes in the edited config", Names: []string{"mistakes"}, SearchWords: "config invalid errors edit line alert breakpoint", Run: a.nextAlert},
+		{ID: "rules", Long: "List rules and stopped requests", Names: []string{"rules", "breakpoints"}, SearchWords: "stop deny approve faults hits", Run: a.rules.Show},
 		{ID: "next", Long: "Next list or detail, or the next pane", SearchWords: "focus", Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Long: "Previous list or detail, or the previous pane", SearchWords: "focus", Run: func() tea.Cmd { return a.nextFocus(-1) }},
 		{ID: "enlarge", Hint: "enlarge", Long: "Maximize the detail below a list", Run: a.Enlarge},
@@ -108,6 +112,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "past", Long: "List past calls with arguments and results", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPastCalls, SearchWords: "history earlier results", Run: a.showPastCalls},
 		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call (traffic: any request)", Names: []string{"cancel"}, WhyDisabled: a.whyNotCancel, SearchWords: "stop abort kill interrupt", Run: a.cancel},
 		{ID: "answer", Long: "Answer a server's request, or add a server", Names: []string{"answer"}, WhyDisabled: a.whyNotAnswer, SearchWords: "elicitation sampling reply question new", Run: a.answer},
+		{ID: "break", Hint: "break", Long: "Add a rule for such requests, or show it", Names: []string{"break"}, WhyDisabled: func() string { return a.ruleTarget().Reason }, SearchWords: "breakpoint stop deny delay fail fault rule", Run: func() tea.Cmd { return a.rules.Add(a.ruleTarget()) }},
 		{ID: "compare", Hint: "compare", Long: "Mark the call for a comparison; on another: compare", Names: []string{"compare", "diff"}, WhyDisabled: a.whyNotCompare, SearchWords: "difference mark two calls"},
 		{ID: "compare-definition", Long: "Mark the definition; on another: compare", Names: []string{"compare-definition"}, SearchWords: "difference two tools prompts"},
 		{ID: "mark", Long: "Mark rows to subscribe, copy or approve together", Names: []string{"mark"}, SearchWords: "select several tick", Run: a.toggleMark},
@@ -120,9 +125,9 @@ func (a *app) doKeys() keys.Table {
 		{ID: "switch", Hint: "disable/enable", Long: "Disable or enable it for clients (of the chosen profile)", Names: []string{"off", "on"}, SearchWords: "disable enable hide tool"},
 		{ID: "seen", Hint: "hide dim rows", Long: "Hide or show entries that clients don't see", Names: []string{"seen"}, SearchWords: "hide dimmed profile hidden"},
 		{ID: "view", Long: "Choose a profile to see what its clients see", Names: []string{"view", "profile"}, SearchWords: "clients", Run: func() tea.Cmd { return dialog.NewProfileChooser(a.Context) }},
-		{ID: "remove", Long: "Remove the server from the config", Names: []string{"remove"}, SearchWords: "delete"},
+		{ID: "remove", Long: "Remove the server, or delete the saved call", Names: []string{"remove"}, SearchWords: "delete"},
 		{ID: "log-in", Hint: "log in", Long: "Log in to the server in your browser", WhyDisabled: a.whyNotLogIn, SearchWords: "login oauth sign authenticate", Run: a.logIn},
-		{ID: "approve", Hint: "approve", Long: "Approve a changed tool (Servers: all of them)", Names: []string{"approve"}, SearchWords: "accept trust pin changed"},
+		{ID: "approve", Hint: "approve", Long: "Approve a changed tool (Saved: accept the answer)", Names: []string{"approve"}, SearchWords: "accept trust pin changed"},
 	}
 }
 

@@ -158,6 +158,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 		{pane.PaneLogs, pane.TabGoblin},
 		{pane.PaneLogs, pane.TabTimeline},
 		{pane.PaneUsage, 0},
+		{pane.PaneSaved, 0},
 	} {
 		for _, inside := range []bool{false, true} {
 			r := newBusyUI(t)
@@ -186,7 +187,7 @@ func TestReasonsFitTheScreen(t *testing.T) {
 	empty, full := newTestUI(t, 120, 40, "files"), newExampleUI(t, 120, 40, plainEnv)
 	reasons := 0
 	for _, r := range []*testUI{empty, full} {
-		for pane := range 5 {
+		for pane := range 7 {
 			for _, inside := range []bool{false, true} {
 				r.run(r.app.Show(pane))
 				r.app.Inside = inside

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func newExampleUI(t testing.TB, w, h int, env map[string]string, change ...func(
 	r.serveSubscriptions()
 	r.setAnswer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
 	r.backend.usage = exampleReport(clock.now())
+	maps.Copy(r.backend.files, exampleSaved)
 	r.refresh(registry.AllChanges)
 	r.tick(time.Minute) // nothing counts as new
 	return r

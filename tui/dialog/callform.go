@@ -7,6 +7,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/names"
+	"goblin/registry/savedcall"
 	"goblin/tui/form"
 	"goblin/tui/uicontext"
 )
@@ -157,8 +158,16 @@ func openForm(a *uicontext.Context, it uicontext.Item, title string, s form.Spec
 	if inv := uicontext.CachedInvocation(a.Reg, it); s.Last == nil && inv != nil { // possibly made in another UI
 		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
-	s.Actions = a.Actions
+	s.Actions, s.Saves = a.Actions, true
 	d := &FormDialog{Screen: a, item: it, Title: title, Form: form.New(a.Theme, s)}
+	d.Save = func(args, meta json.RawMessage) tea.Cmd {
+		r := submit(args, meta)
+		params, err := r.Params()
+		if err != nil {
+			return a.Complain("%v", err)
+		}
+		return a.SaveCall(r.Method, params, savedcall.Answer{})
+	}
 	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
 		return startOrAsk(a, submit(args, meta), danger, func() { a.Drop(d) })
 	}

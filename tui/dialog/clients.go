@@ -24,6 +24,7 @@ type clientRow struct {
 	lastRequest      time.Time
 	subscriptions    int
 	inFlight         int
+	stopped          int // by rules
 }
 
 // ClientsOptions connect the list of clients with the panes.
@@ -76,7 +77,7 @@ func NewClients(a ClientsOptions) *Clients {
 
 func (d *Clients) Refresh(what registry.Changes) tea.Cmd {
 	const often = 500 * time.Millisecond // limits reloads under steady traffic
-	if what&registry.Sessions == 0 && (what&(registry.Subscriptions|registry.Traffic) == 0 || d.app.Now().Sub(d.read) < often) {
+	if what&(registry.Sessions|registry.Rules) == 0 && (what&(registry.Subscriptions|registry.Traffic) == 0 || d.app.Now().Sub(d.read) < often) {
 		return nil
 	}
 	return d.readSessions()
@@ -124,6 +125,9 @@ func (d *Clients) readSessions() tea.Cmd {
 		for _, id := range s.Sessions {
 			count(id, func(r *clientRow) { r.subscriptions++ })
 		}
+	}
+	for _, s := range a.Reg.Rules().Stopped {
+		count(s.Session, func(r *clientRow) { r.stopped++ })
 	}
 	for i := range rows {
 		rows[i].inFlight = a.InFlight(rows[i].ID)
@@ -188,6 +192,9 @@ func (d *Clients) setColumns() {
 		ago("last", 3, func(r clientRow) time.Time { return r.lastRequest }),
 		count("subs", 6, 7, "", func(r clientRow) int { return r.subscriptions }))
 	d.Table.Note = func(r clientRow) string {
+		if r.stopped > 0 {
+			return d.app.Theme.Warn.On(fmt.Sprintf("! %d stopped", r.stopped))
+		}
 		if quiet := r.SilentFor(); quiet > 0 {
 			return d.app.Theme.Dim.On("silent for " + termtext.Age(quiet))
 		}

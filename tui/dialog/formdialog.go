@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/uicontext"
@@ -22,7 +23,9 @@ type FormDialog struct {
 	Submit func(args, meta json.RawMessage) tea.Cmd // must close the dialog itself
 	warned bool                                     // that Esc discards input
 	Refuse func(declined bool) tea.Cmd              // may be nil
-	h      int                                      // largest height so far
+	// Save saves the values as a call; nil: the form is no call.
+	Save func(args, meta json.RawMessage) tea.Cmd
+	h    int // largest height so far
 
 	cancel context.CancelFunc // of the running completion
 }
@@ -44,6 +47,14 @@ func (d *FormDialog) Update(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		return d.handleAction(d.Form.Click(m.X, m.Y))
+	}
+	if key, ok := msg.(tea.KeyMsg); ok && d.Save != nil && d.Screen.Actions.In(keymap.InForm)[keys.KeyName(key)] == "form.save-call" {
+		args, meta, err := d.Form.Values()
+		if err != nil {
+			d.Form.ShowError(err.Error())
+			return nil
+		}
+		return d.Save(args, meta)
 	}
 	action, cmd := d.Form.Update(msg)
 	if action == form.None && d.warned {

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/export"
+	"goblin/registry/savedcall"
 	"goblin/registry/termtext"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -190,6 +191,10 @@ func (d *PastCalls) Keys() keys.Table {
 		})},
 		{ID: "past.compare", Hint: "compare", Long: "Mark for a comparison; on another: compare", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.compare.Toggle(d.item, inv)
+		})},
+		{ID: "past.save-call", Hint: "save call", Long: "Save the call as a file", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
+			rec := requestOf(d.item, inv)
+			return d.app.SaveCall(rec.Method, rec.Request, savedcall.Answer{Result: inv.Result})
 		})},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
 	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)

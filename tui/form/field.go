@@ -278,6 +278,9 @@ func (f *field) value() (json.RawMessage, error) {
 
 // parse returns the displayed value after checking it.
 func (f *field) parse() (json.RawMessage, error) {
+	if f.hasVariable() {
+		return rawjson.Quote(strings.TrimSpace(f.text.Value())), nil
+	}
 	switch f.kind {
 	case Object, Array, Choice:
 		return f.nestedValue()
@@ -308,6 +311,11 @@ func (f *field) parse() (json.RawMessage, error) {
 		return nil, err
 	}
 	return compact([]byte(s)), nil
+}
+
+// hasVariable reports whether the typed text is not checked because it holds a variable.
+func (f *field) hasVariable() bool {
+	return f.count.variables && (f.kind == Text || f.kind == Number || f.kind == Integer) && strings.Contains(f.text.Value(), "${")
 }
 
 func (f *field) selectedValue() (json.RawMessage, error) {

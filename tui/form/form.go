@@ -49,8 +49,13 @@ type Spec struct {
 	// Preview returns a text below the fields, such as the expanded URI. It runs after
 	// each change and must be quick. The map has no empty values.
 	Preview func(values map[string]string) string
-	Submit  string // button label: "call", "get", "read", "answer"
-	Danger  string // optional warning
+	// Saves shows the key of the owner that saves the values as a call.
+	Saves bool
+	// Variables allows texts with ${NAME} as values of any type. The schema does not
+	// apply to members that hold one.
+	Variables bool
+	Submit    string // button label: "call", "get", "read", "answer"
+	Danger    string // optional warning
 	// Decline adds a decline button. Enter in the last field then moves to the buttons
 	// instead of submitting.
 	Decline bool
@@ -123,6 +128,7 @@ type Form struct {
 // field.
 func New(lk *theme.Theme, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, chosen: -1, gen: new(atomic.Int64)}
+	f.count.variables = s.Variables
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
 	if s.Actions == nil {
 		f.spec.Actions = keymap.Rebind(nil)
@@ -171,6 +177,17 @@ const maxMembers = 1 << 16
 // IsEdited reports whether the user changed anything.
 func (f *Form) IsEdited() bool { return f.dirty }
 
+// FocusSubmit moves the focus to the button that submits.
+func (f *Form) FocusSubmit() { f.focusOn(f.stopCount()) }
+
+// Text returns the input as JSON text, which may be invalid. It switches to the raw mode.
+func (f *Form) Text() string {
+	if !f.raw {
+		f.enterRawMode()
+	}
+	return f.area.Value()
+}
+
 // ShowError shows an error and keeps the focus.
 func (f *Form) ShowError(message string) { f.failure = message }
 
@@ -194,6 +211,9 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	}
 	if len(wrong) == 0 {
 		wrong = f.check.check(args)
+		if f.spec.Variables {
+			wrong = slices.DeleteFunc(wrong, func(p problem) bool { return strings.Contains(string(rawjson.Get(args, p.name)), "${") })
+		}
 		f.sortProblems(wrong)
 	}
 	if f.spec.Meta {

@@ -52,6 +52,9 @@ func (f *Form) formHints() []keys.Hint {
 		other = "form"
 	}
 	out := append(f.hint(doSubmit, f.spec.Submit), f.hint(doRaw, other)...)
+	if f.spec.Saves {
+		out = append(out, f.hint(doSaveCall, "save call")...)
+	}
 	if rawjson.IsObject(f.spec.Last) {
 		out = append(out, f.hint(doLast, "last values")...)
 	}

@@ -86,6 +86,7 @@ const (
 	doMembers            = "members"
 	doSchemaUp           = "schema-up"
 	doSchemaDown         = "schema-down"
+	doSaveCall           = "save-call" // of the owner
 )
 
 // asText translates a rebound action to the key that a text field expects.

@@ -22,7 +22,10 @@ const (
 	maxInitialItems = 8    // initial items of an array with a minimum
 )
 
-type fieldCount struct{ live, tries int }
+type fieldCount struct {
+	live, tries int
+	variables   bool // see [Spec.Variables]
+}
 
 func (f *field) isNested() bool { return f.kind == Object || f.kind == Array || f.kind == Choice }
 

@@ -17,7 +17,7 @@ func TestFieldsTakeTheKeysOfTheConfig(t *testing.T) {
 	const items = `"properties":{"l":{"type":"array","items":{"type":"object","properties":{"x":{"type":"string"}}}}}`
 	changed := map[string][]string{
 		"form.up": {"c-v"}, "form.down": {"c-w"}, "form.left": {"c-k"}, "form.right": {"c-u"}, "form.enter": {"c-n"}, "form.toggle": {"c-t"},
-		"form.empty": {"c-r"}, "form.lines": {"pgup"}, "form.add": {"pgdown"}, "form.members": {}, "form.last": {}, "form.schema-up": {}, "form.schema-down": {},
+		"form.empty": {"c-r"}, "form.lines": {"pgup"}, "form.add": {"pgdown"}, "form.members": {}, "form.save-call": {}, "form.last": {}, "form.schema-up": {}, "form.schema-down": {},
 	}
 	for id, all := range changed {
 		for i, k := range all {

@@ -173,6 +173,7 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) })},
 		keys.Binding{ID: "exchange.editor", Long: "Open in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) })},
 		keys.Binding{ID: "exchange.save", Long: "Save to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Context, a.Content()) })},
+		keys.Binding{ID: "exchange.save-call", Hint: "save call", Long: "Save the call as a file", Run: func() tea.Cmd { return d.app.SaveRecord(d.rec.Seq) }},
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 

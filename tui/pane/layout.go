@@ -60,7 +60,7 @@ func (a *Layout) AddPanes(others ...Pane) {
 }
 
 // paneIDs are the bindings that show a pane, which is not a use of it.
-var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
+var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage", "saved"}
 
 // RunBinding runs a binding and records the pane as used.
 func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
@@ -112,6 +112,7 @@ const (
 	PaneResources
 	PaneLogs
 	PaneUsage
+	PaneSaved
 )
 
 // Places of the detail.

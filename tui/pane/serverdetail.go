@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/tui/build"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
@@ -32,10 +33,11 @@ func (p *Servers) Subject() Subject {
 	lately := a.Pulse.Fields(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
-		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approvalVersion(pinned) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approvalVersion(pinned) + build.Version(s.Build) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.CachedAt, s.KeepAwakeReason) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []viewer.Section {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
+			blocks = append(blocks, build.Sections(lk, s.Build)...)
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
 			if p.app.ReadOnly == "" {

@@ -12,6 +12,7 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/query"
 	"goblin/registry/termtext"
+	"goblin/tui/build"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -30,10 +31,11 @@ type Servers struct {
 	stderrTails    map[string][]registry.LogRecord // replaced, never changed
 	next           uint64                          // next record to read
 	findings       map[string]*finding
+	builds         build.News
 }
 
 func newServers(a *Layout) *Servers {
-	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, stderrTails: map[string][]registry.LogRecord{}, findings: map[string]*finding{}}
+	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, stderrTails: map[string][]registry.LogRecord{}, findings: map[string]*finding{}, builds: build.News{}}
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
@@ -113,6 +115,10 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 		}
 	}
 	p.countNews(states)
+	if text, bad := p.builds.Next(states); text != "" {
+		p.app.Say("%s", text)
+		p.app.Flash.Bad = bad
+	}
 	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd {
 		p.app.showFailedServer()
 		return nil
@@ -220,6 +226,9 @@ func (p *Servers) setColumns() {
 		serverCol{Name: "revision", Priority: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
 		count("tools", 1, 5, registry.Tool), count("res", 2, 5, registry.Resource), count("tmpl", 5, 4, registry.Template), count("prompts", 3, 7, registry.Prompt),
 		latency, restarts,
+		serverCol{Name: "build", Priority: 1, NeededWidth: 27, Unsorted: true, HasValue: func(s registry.ServerState) bool { return s.Build != nil }, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
+			return build.Label(p.app.Theme, s.Build, p.app.Now())
+		}},
 		p.recentColumn("requests", 10, Requests), p.recentColumn("errors", 12, Failures), p.recentColumn("times", 13, LatencySeries),
 		serverCol{
 			Name: "last error", Priority: 11, MinWidth: minErrorWidth, PreferredWidth: minErrorWidth, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },

@@ -177,6 +177,9 @@ func (t *timelineTab) describe(c *timeline.Call) {
 		r.arguments, r.failure = timeline.ArgumentsText(&rec), timeline.FailureText(&rec)
 	}
 	c.Arguments, c.Failure = r.arguments, r.failure
+	if text := t.logs.app.StopText(r.Number); text != "" {
+		c.Arguments = strings.TrimSpace("[" + text + "] " + c.Arguments)
+	}
 	if t.logs.app.IsMarked(&r.TrafficRecord) {
 		c.Arguments = strings.TrimSpace("[A] " + c.Arguments)
 	}

@@ -291,6 +291,12 @@ func arrow(lk *theme.Theme, d registry.Direction) string {
 func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 	lk, text := p.app.Theme, uicontext.SanitizeLine(markedStatusText(&r.TrafficRecord))
 	switch {
+	case r.Status == registry.StatusInFlight && p.app.StopText(r.Number) != "":
+		text = "! " + p.app.StopText(r.Number)
+		if theme.Width(text) > w {
+			text = strings.NewReplacer("stopped, ", "", " left", "").Replace(text)
+		}
+		return text, lk.Warn
 	case r.Status == registry.StatusInFlight:
 		text = p.app.Spin.View() + " " + runningText
 		if theme.Width(text) > w {

@@ -25,13 +25,16 @@ func (p *Logs) trafficSubject() Subject {
 	}
 	reg, rec, lk := p.app.Reg, r.TrafficRecord, p.app.Theme
 	status := runningText + "; " + p.app.KeyOf("cancel") + " cancels it"
+	if p.app.StopText(rec.Number) != "" {
+		status = "stopped by a rule; " + p.app.KeyOf("mistakes") + " decides about it"
+	}
 	if p.app.ReadOnly != "" {
 		status = "no answer in the recording"
 	}
 	held, now := p.Traffic.Held, p.app.Now()
 	if r.inFlightID != "" {
 		return Subject{
-			Key: "traffic " + r.key, Version: fmt.Sprint(r.inFlightID, " ", p.timeline.chart.Factor()), Title: rec.Method + " " + clockText(rec.Time, 12),
+			Key: "traffic " + r.key, Version: fmt.Sprint(r.inFlightID, " ", status, p.timeline.chart.Factor()), Title: rec.Method + " " + clockText(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Section {
 				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: status})
 				blocks := append(usualBlocks(&rec, held, now), viewer.Section{Kind: viewer.Fields, Fields: facts})
@@ -55,7 +58,7 @@ func (p *Logs) trafficSubject() Subject {
 			if answer == nil {
 				answer, whole = whole, nil
 			}
-			return slices.Concat(usualBlocks(&rec, held, now), answer, head, request, whole, rest)
+			return slices.Concat(usualBlocks(&rec, held, now), answer, head, ruleBlocks(&rec), request, whole, rest)
 		},
 	}
 }
@@ -73,6 +76,18 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 		first = append(first, durationText(r), uicontext.FormatSize(r.Size))
 	}
 	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + exchangeLine(r, lk)}}
+}
+
+// ruleBlocks lists what rules did to the request.
+func ruleBlocks(r *registry.TrafficRecord) []viewer.Section {
+	if len(r.Events) == 0 {
+		return nil
+	}
+	fields := make([]viewer.Field, len(r.Events))
+	for i, e := range r.Events {
+		fields[i] = viewer.Field{Label: fmt.Sprintf("rule %d", e.Rule), Value: clockText(e.Time, 12) + "  " + e.Text}
+	}
+	return []viewer.Section{{Title: "Rules", Kind: viewer.Fields, Fields: fields}}
 }
 
 func exchangeLine(r *registry.TrafficRecord, lk *theme.Theme) string {

@@ -31,7 +31,8 @@ type Request struct {
 	Done func(*registry.Invocation) tea.Cmd
 }
 
-func (r Request) params() (json.RawMessage, error) {
+// Params returns the params of the request.
+func (r Request) Params() (json.RawMessage, error) {
 	p := struct {
 		Name      string          `json:"name,omitempty"`
 		URI       string          `json:"uri,omitempty"`
@@ -186,7 +187,7 @@ func (c *Calls) Start(r Request) tea.Cmd {
 	if len(c.Running) >= maxRunning {
 		return a.Complain("%d requests are already running; %s cancels one", maxRunning, a.KeyOf("cancel"))
 	}
-	params, err := r.params()
+	params, err := r.Params()
 	if err != nil {
 		return a.Complain("%v", err)
 	}

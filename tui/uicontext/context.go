@@ -22,6 +22,7 @@ import (
 	"goblin/registry/export"
 	"goblin/registry/keymap"
 	"goblin/registry/report"
+	"goblin/registry/savedcall"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
 )
@@ -38,9 +39,13 @@ type Context struct {
 	// ReadOnly is the reason why the UI sends no requests and changes nothing, or "".
 	ReadOnly string
 	After    func(d time.Duration, msg tea.Msg) tea.Cmd
-	Wake     func()                     // wakes the UI; never blocks
-	KeyOf    func(action string) string // an action's key, for texts
-	Actions  keymap.Map                 // with the config's keys
+	Wake     func() // wakes the UI; never blocks
+	// SaveCall asks for a name and saves a request as a file. answer may be empty.
+	// SaveRecord saves a request of Traffic by its number.
+	SaveCall   func(method string, params json.RawMessage, answer savedcall.Answer) tea.Cmd
+	SaveRecord func(seq uint64) tea.Cmd
+	KeyOf      func(action string) string // an action's key, for texts
+	Actions    keymap.Map                 // with the config's keys
 	// Endpoint is this Goblin as clients reach it, for commands and snippets.
 	Endpoint export.Endpoint
 
@@ -117,6 +122,7 @@ func (c *Context) Do(run func() error, failed string, done func() tea.Cmd) tea.C
 // Backend acts for a UI. It sends requests as a client session of its own and controls
 // the daemon. Its methods may block and are called from commands.
 type Backend interface {
+	SavedCalls
 	// Request sends one MCP request and returns its raw result. progress receives the raw
 	// params of notifications/progress in order, never after the return. The end of ctx
 	// cancels the request. An error response has the methods ErrorCode() int and
@@ -185,6 +191,20 @@ type Backend interface {
 	SessionDetails(session string) []string
 	// Disconnect closes a client's session and reports whether it existed.
 	Disconnect(session string) bool
+	// AddRule adds a rule, a YAML mapping as in the config, before all others and returns
+	// its id. ChangeRule and RemoveRule work only on rules of UIs. SetRuleEnabled works on
+	// all. The state is in [registry.Registry.Rules].
+	AddRule(text string) (uint64, error)
+	ChangeRule(id uint64, text string) error
+	SetRuleEnabled(id uint64, on bool) error
+	RemoveRule(id uint64) error
+	// DecideStop decides about a stopped request. It fails if the decision is invalid, or
+	// if the request no longer waits.
+	DecideStop(id uint64, d registry.Decision) error
+	// RevokeApproval removes a remembered approval, see [registry.CallApproval].
+	RevokeApproval(id string) error
+	// Redact hides the config's secrets in a text, as in recorded traffic.
+	Redact(text string) string
 	// Session returns this UI's id among the registry's sessions.
 	Session() string
 }
