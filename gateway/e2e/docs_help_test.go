@@ -156,7 +156,7 @@ func TestCommandsThatIgnoreTheConfigDoNotTakeIt(t *testing.T) {
 		"restart": {"x"}, "login": {"x"}, "logout": {"x"}, "add": {"x", "--no-check", "--", "true"}, "remove": {"x"}, "enable": {"x"},
 		"disable": {"x"}, "install": {"--print", "cursor"}, "uninstall": {"cursor"}, "registry search": {"x"},
 		"secret set": {"x"}, "secret get": {"x"}, "secret rm": {"x"}, "demo-server": {"clock"}, "end-children": {w.Dir},
-		"init": {"--from", source}, "watch": {"x"}, "export": {"--format", "har"},
+		"init": {"--from", source}, "watch": {"x"}, "check": {"x"}, "export": {"--format", "har"},
 	}
 	for _, list := range []string{"tools", "prompts", "resources", "templates"} {
 		arguments[list+" off"], arguments[list+" on"] = []string{"x"}, []string{"x"}

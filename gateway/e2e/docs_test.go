@@ -22,7 +22,7 @@ import (
 const root = "../.."
 
 // examples are the documents whose examples are tested here; meta has its own tests.
-var examples = []string{"README.md", "gateway/*.md", "gateway/config/README.md", "registry/README.md", "registry/export/README.md", "tui/README.md"}
+var examples = []string{"README.md", "gateway/*.md", "gateway/config/README.md", "registry/README.md", "registry/export/README.md", "registry/savedcall/README.md", "tui/README.md"}
 
 // block is an example of a document.
 type block struct{ where, language, text string }
@@ -96,9 +96,16 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 				said, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s", said)
 			case "yaml":
-				if strings.HasPrefix(b.text, "ignore:") {
+				switch {
+				case strings.HasPrefix(b.text, "ignore:"):
 					areReplayRules(t, w, b.text)
-				} else {
+				case savedCall.MatchString(b.text):
+					passes(t, w, b)
+				case strings.Contains(b.text, "runs-on:"):
+					for _, run := range regexp.MustCompile(`run: (goblin .*)`).FindAllStringSubmatch(b.text, -1) {
+						checkCommand(t, help, strings.Fields(run[1]))
+					}
+				default:
 					isConfig(t, w, b.text)
 				}
 			case "json":
@@ -111,7 +118,7 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 					checkCommand(t, help, strings.Fields(line))
 				}
 			case "text": // tui draws this picture, and the other one is a drawing
-				require.Regexp(t, `^(gateway/)?README\.md:`, b.where)
+				require.Regexp(t, `^((gateway/)?README|gateway/(TESTS|DEV))\.md:`, b.where)
 			default:
 				t.Fatalf("no test runs an example in %q", b.language)
 			}
@@ -155,6 +162,18 @@ func areReplayRules(t *testing.T, w *e2e.World, text string) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	out := w.Run("stdio", "--replay", "none.jsonl", "--rules", file)
 	require.Equal(t, e2e.ExitNotFound, out.Code, out.Stderr)
+}
+
+var savedCall = regexp.MustCompile(`(?m)^(call|read|prompt): `)
+
+// passes runs a saved call after the earlier ones of its document, which it may need.
+func passes(t *testing.T, w *e2e.World, b block) {
+	t.Helper()
+	document, line, _ := strings.Cut(b.where, ":")
+	folder := filepath.Join(w.Dir, strings.ReplaceAll(document, "/", "-"))
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%05s.yaml", line)), []byte(b.text), 0o600))
+	w.Succeeds("test", folder)
 }
 
 // isClientConfig runs an entry of a client's config as the client would.

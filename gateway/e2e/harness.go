@@ -143,6 +143,7 @@ type World struct {
 	Log         Obj
 	OTel        Obj
 	Record      Obj
+	Rules       []string // each a YAML mapping in one line
 	Lua         Obj
 	Profiles    Obj    // by name
 	Clients     string // the YAML of clients, whose order matters
@@ -345,6 +346,9 @@ func (w *World) Write() {
 	}
 	if w.OTel != nil {
 		fmt.Fprintf(&b, "otel: %s\n", Marshal(w.OTel))
+	}
+	if len(w.Rules) > 0 {
+		fmt.Fprintf(&b, "rules:\n- %s\n", strings.Join(w.Rules, "\n- "))
 	}
 	if w.Record != nil {
 		fmt.Fprintf(&b, "record: %s\n", Marshal(w.Record))

@@ -88,9 +88,11 @@ func TestExtensionsPassBothWays(t *testing.T) {
 	caps := json.RawMessage(e2e.ProtocolMeta(two.Received("acme/thing")[0], "clientCapabilities"))
 	require.JSONEq(t, `{"acme/things":{"level":3}}`, string(e2e.At(caps, "extensions")), "what the client itself declares")
 
+	legacy.Notify("tools/call", e2e.Obj{"name": "one_t"})
 	legacy.Notify("notifications/acme", e2e.Obj{"uri": "mcp://one/x:1", "n": 1})
 	told := one.WaitReceived("notifications/acme", 1)
 	require.JSONEq(t, `{"uri":"x:1","n":1}`, string(e2e.At(told.Msg, "params")))
+	require.Zero(t, one.Count("tools/call"), "a request without an id is of no extension")
 
 	bare := w.Served().Client(false)
 	require.Equal(t, -32601, bare.Fault("acme/thing", e2e.Obj{"name": "one_t"}).Code, "clients that declare nothing get nothing")

@@ -14,15 +14,17 @@ import (
 // starters are the packages that start programs. None of them takes a program or an
 // address from server data.
 var starters = map[string]string{
-	"gateway/browser":   "the user's browser, for a login that the user began",
-	"gateway/command":   "the user's editor, and Goblin itself",
-	"gateway/daemon":    "Goblin itself, in the background",
-	"gateway/remoteui":  "the user's pager and editor",
-	"gateway/secrets":   "the program of a ${cmd:} reference in the config",
-	"gateway/upstream":  "the command of a server in the config",
-	"gateway/watcher":   "the shell, with the line of \"goblin watch --exec\"",
-	"gateway/childproc": "ps, to measure the servers' processes",
-	"meta/lua":          "Goblin itself, for a script",
+	"gateway/browser":     "the user's browser, for a login that the user began",
+	"gateway/command":     "the user's editor, and Goblin itself",
+	"gateway/daemon":      "Goblin itself, in the background",
+	"gateway/remoteui":    "the user's pager and editor",
+	"gateway/servercheck": "the command of a server, and npx for the conformance suite",
+	"gateway/secrets":     "the program of a ${cmd:} reference in the config",
+	"gateway/upstream":    "the command of a server in the config",
+	"gateway/watcher":     "the shell, with the line of \"goblin watch --exec\"",
+	"gateway/childproc":   "ps, to measure the servers' processes",
+	"meta/lua":            "Goblin itself, for a script",
+	"gateway/devloop":     "the build of a server in the config",
 }
 
 // TestFewPackagesStartPrograms checks that no other package starts a program, so that

@@ -82,6 +82,9 @@ func run(addr, path string) error {
 	if sc.IgnoreEOF {
 		select {}
 	}
+	if sc.ExitCode != 0 {
+		os.Exit(sc.ExitCode)
+	}
 	return err
 }
 

@@ -34,6 +34,7 @@ type script struct {
 	Serial       bool                // a message is handled before the next one is read
 	IgnoreTerm   bool
 	IgnoreEOF    bool
+	ExitCode     int // after the end of the input
 	IgnoreCancel bool
 	SSE          bool     // HTTP: always answer as an event stream
 	Stateless    bool     // HTTP: no session ids
