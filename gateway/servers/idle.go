@@ -87,6 +87,7 @@ func (f *Manager) stopIfIdle(b *Server, now time.Time) {
 	}
 	if now.Sub(u.at) >= limit && subscribers == 0 && idle {
 		b.Sleep(uses)
+		u.at = time.Time{} // a start before the next check counts as a use
 	}
 }
 
