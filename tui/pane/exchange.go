@@ -8,6 +8,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/dialog"
+	"goblin/tui/exchange"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -92,7 +93,7 @@ func (d *Exchange) build() tea.Cmd {
 			rec = full
 		}
 		var docs [2]*viewer.Doc
-		for i, blocks := range [][]viewer.Section{app.requestSide(&rec, lk), app.responseSide(&rec)} {
+		for i, blocks := range [][]viewer.Section{exchange.RequestSide(app.Context, &rec, lk), exchange.ResponseSide(app.Context, &rec)} {
 			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.DefaultDepth, NoWrap: wide})
 			if err != nil {
 				return nil // closed meanwhile

@@ -16,6 +16,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/query"
+	"goblin/tui/exchange"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -356,14 +357,14 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clockText(rec.Time, 12),
 		Blocks: func(context.Context) []viewer.Section {
 			facts := []viewer.Field{
-				{Label: "time", Value: formatTime(rec.Time)},
+				{Label: "time", Value: exchange.FormatTime(rec.Time)},
 				{Label: "server", Value: rec.Server},
-				{Label: "session", Value: sessionText(reg, rec.Session)},
+				{Label: "session", Value: exchange.SessionText(reg, rec.Session)},
 				{Label: "level", Value: levelName(rec.Level)},
 				{Label: "source", Value: rec.Source},
 			}
 			if times > 1 {
-				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, last %s", times, formatTime(last))})
+				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, last %s", times, exchange.FormatTime(last))})
 			}
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: facts}, {Kind: viewer.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
@@ -374,35 +375,8 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	}
 }
 
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format("2006-01-02 15:04:05.000")
-}
-
-func sessionText(reg *registry.Registry, id string) string {
-	if id == "" {
-		return ""
-	}
-	for _, s := range reg.Sessions() {
-		if s.ID != id {
-			continue
-		}
-		who := strings.TrimSpace(s.Client + " " + s.Version)
-		if s.Screen {
-			who = strings.TrimSpace("UI " + who)
-		}
-		if s.Transport != "" && s.Transport != "screen" {
-			who += " over " + s.Transport
-		}
-		return id + "  " + strings.TrimSpace(who)
-	}
-	return id
-}
-
 func (r *logRow) plain() string {
-	parts := []string{formatTime(r.Time), levelName(r.Level)}
+	parts := []string{exchange.FormatTime(r.Time), levelName(r.Level)}
 	for _, s := range []string{r.Server, r.Source, r.Session} {
 		if s != "" {
 			parts = append(parts, uicontext.SanitizeLine(s))
@@ -410,7 +384,7 @@ func (r *logRow) plain() string {
 	}
 	parts = append(parts, uicontext.SanitizeLine(r.Text))
 	if r.times > 1 {
-		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, formatTime(r.last)))
+		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, exchange.FormatTime(r.last)))
 	}
 	return strings.Join(parts, "  ")
 }

@@ -1,4 +1,4 @@
-package pane
+package exchange
 
 import (
 	"cmp"
@@ -7,13 +7,14 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/recording"
 	"goblin/tui/viewer"
 )
 
 // A request that Goblin answered itself has one id, others one on each side.
 func idField(r *registry.TrafficRecord) viewer.Field {
 	f := viewer.Field{Label: "id"}
-	if isNotification(r) {
+	if recording.IsNotification(r) {
 		return f
 	}
 	f.Value = cmp.Or(registry.WireID(r.Wire, registry.ClientID), "not recorded")
@@ -53,8 +54,8 @@ func partHeaders(r *registry.TrafficRecord, p registry.WirePart, title string) [
 	return []viewer.Section{{Title: title, Kind: viewer.Fields, Fields: facts}}
 }
 
-// headerBlocks returns all headers of an exchange, folded, or nil if it did not use HTTP.
-func headerBlocks(r *registry.TrafficRecord) []viewer.Section {
+// HeaderBlocks returns all headers of an exchange, folded, or nil if it did not use HTTP.
+func HeaderBlocks(r *registry.TrafficRecord) []viewer.Section {
 	var text []byte
 	for _, b := range append(requestHeaders(r), responseHeaders(r)...) {
 		inner := []byte("{")
