@@ -31,6 +31,7 @@ import (
 	"goblin/meta/lua"
 	"goblin/meta/lua/worker"
 	"goblin/tui"
+	"goblin/tui/checklist"
 	"goblin/tui/termquery"
 	"goblin/tui/theme"
 )
@@ -210,12 +211,12 @@ func newRoot(p *serve.Process) *cobra.Command {
 // newChooser returns a function that lets the user choose items at the terminal.
 func newChooser(p *serve.Process) command.SelectFunc {
 	return func(ctx context.Context, c *command.Selection) (bool, error) {
-		list := &tui.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
+		list := &checklist.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
 		for _, it := range c.Items {
-			list.Items = append(list.Items, tui.Item(it))
+			list.Items = append(list.Items, checklist.Item(it))
 		}
 		l := theme.New(theme.Options{Theme: p.Theme, ASCII: p.ASCII, Getenv: p.App.Getenv})
-		ok, err := tui.Ask(ctx, p.In, p.Err, l, list)
+		ok, err := checklist.Ask(ctx, p.In, p.Err, l, list)
 		for i := range c.Items {
 			c.Items[i].On = list.Items[i].On
 		}

@@ -15,14 +15,17 @@ import (
 	"goblin/registry/keymap"
 	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
+	"goblin/tui/help"
 	"goblin/tui/images"
 	"goblin/tui/keys"
+	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/saved"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 	"goblin/tui/usage"
+	"goblin/tui/viewer"
 )
 
 const (
@@ -46,7 +49,7 @@ type app struct {
 	searching   bool // … and searches the detail
 	barSelected bool // typing replaces the bar's text
 	history     []string
-	commands    []string // run from the palette, newest last
+	commands    palette.History
 
 	questions  dialog.QuestionPresenter
 	rules      *breakpoints.Rules
@@ -77,7 +80,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 		a.ReadOnly, a.Now = "this is a recording", func() time.Time { return r.End }
 	}
 	a.Shell, a.Wake = a, a.wakeUp
-	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.SetValue, a.gettingStarted
+	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.SetValue, func() []viewer.Section { return help.GettingStarted(a.about()) }
 	a.questions = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.rules = breakpoints.New(a.Context)
 	a.Actions, a.KeyOf = keymap.Rebind(o.Keys), a.keyOf
@@ -97,6 +100,10 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 		a.Wake()
 	}
 	return a
+}
+
+func (a *app) about() help.About {
+	return help.About{Config: a.o.Daemon.Config, Demo: a.o.Daemon.Demo}
 }
 
 func later(d time.Duration, msg tea.Msg) tea.Cmd {

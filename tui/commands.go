@@ -12,47 +12,17 @@ import (
 	"goblin/registry/report"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
+	"goblin/tui/help"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
-// command is a line of the palette: a binding, or a command that takes an argument or has
-// no key.
-type command struct {
-	names       []string
-	arg         string // placeholder, such as "NAME"; "" if it takes none
-	long        string
-	keys        []string
-	argOptional bool
-	cursorOnly  bool // acts on the cursor and has no name of its own
-	why         func(arg string) string
-	run         func(arg string) tea.Cmd
-	args        func() []string         // values to choose from; nil if unknown
-	about       func(arg string) string // describes a value; may be nil
-}
-
-func (c *command) usage() string {
-	switch {
-	case c.arg == "":
-		return c.names[0]
-	case c.argOptional:
-		return c.names[0] + " [" + c.arg + "]"
-	}
-	return c.names[0] + " " + c.arg
-}
-
-func (c *command) whyNot(arg string) string {
-	if c.why == nil {
-		return ""
-	}
-	return c.why(arg)
-}
-
-func (a *app) allCommands() []command {
-	var all []command
+func (a *app) allCommands() []palette.Command {
+	var all []palette.Command
 	for i := range a.keys {
 		b := &a.keys[i]
 		if b.ID == "palette" {
@@ -62,10 +32,10 @@ func (a *app) allCommands() []command {
 		if len(names) == 0 {
 			names = []string{b.ID}
 		}
-		all = append(all, command{
-			names: names, long: b.Long, keys: b.Keys, cursorOnly: len(b.Names) == 0,
-			why: func(string) string { return a.whyNotHere(b) },
-			run: func(string) tea.Cmd { return a.run(b) },
+		all = append(all, palette.Command{
+			Names: names, Long: b.Long, Keys: b.Keys, CursorOnly: len(b.Names) == 0,
+			Why: func(string) string { return a.whyNotHere(b) },
+			Run: func(string) tea.Cmd { return a.run(b) },
 		})
 	}
 	return append(all, a.moreCommands()...)
@@ -78,53 +48,53 @@ func (a *app) whyNotHere(b *keys.Binding) string {
 	return a.whyDisabled(b)
 }
 
-func (a *app) moreCommands() []command {
-	return append([]command{
-		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
-		{names: []string{"server", "srv"}, arg: "NAME", long: "Filter by server", why: a.WhyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
-		{names: []string{"mime", "type"}, arg: "TYPE", long: "Filter by MIME type, such as text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
-		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column, or reverse the order", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
-		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
+func (a *app) moreCommands() []palette.Command {
+	return append([]palette.Command{
+		{Names: []string{"open", "goto"}, Arg: "NAME", Long: "Go to a tool, prompt, resource or template", Run: func(string) tea.Cmd { return nil }},
+		{Names: []string{"server", "srv"}, Arg: "NAME", Long: "Filter by server", Why: a.WhyNoField("server"), Run: a.filterBy("server"), Args: a.serverNames},
+		{Names: []string{"mime", "type"}, Arg: "TYPE", Long: "Filter by MIME type, such as text/*", Why: a.WhyNoField("mime"), Run: a.filterBy("mime"), Args: a.mimeTypes},
+		{Names: []string{"sort"}, Arg: "COLUMN", Long: "Sort by a column, or reverse the order", Why: a.WhyNoOrder, Run: a.sortBy, Args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
+		{Names: []string{"theme"}, Arg: "NAME", Long: "Choose a theme", Why: whyNoTheme, Run: a.chooseTheme, Args: theme.Themes},
 	}, append(a.readOnlyCommands(append(a.changingCommands(), a.serverCommands()...)), a.logCommands()...)...)
 }
 
-func (a *app) changingCommands() []command {
-	return []command{
-		{names: []string{"setup"}, long: "Show how to add servers and connect clients", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
-		{names: []string{"record"}, long: "Start or stop recording all traffic", run: func(string) tea.Cmd { return a.ToggleRecording(func(r *report.Recording) { a.header.record = r }) }},
-		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().NoEditReason() }, run: func(string) tea.Cmd { return a.servers().Add() }},
-		{names: []string{"clear all"}, long: "Remove all cached content", run: func(string) tea.Cmd {
+func (a *app) changingCommands() []palette.Command {
+	return []palette.Command{
+		{Names: []string{"setup"}, Long: "Show how to add servers and connect clients", Run: func(string) tea.Cmd { return a.Push(help.NewSetup(a.Context, a.about())) }},
+		{Names: []string{"record"}, Long: "Start or stop recording all traffic", Run: func(string) tea.Cmd { return a.ToggleRecording(func(r *report.Recording) { a.header.record = r }) }},
+		{Names: []string{"add"}, Long: "Add a server to the config", Why: func(string) string { return a.servers().NoEditReason() }, Run: func(string) tea.Cmd { return a.servers().Add() }},
+		{Names: []string{"clear all"}, Long: "Remove all cached content", Run: func(string) tea.Cmd {
 			return a.Say("Removed %s", termtext.Count(a.Reg.Contents().ClearAll(), "cached result"))
 		}},
 	}
 }
 
-func (a *app) logCommands() []command {
+func (a *app) logCommands() []palette.Command {
 	open := func(tab int) func(string) tea.Cmd {
 		return func(string) tea.Cmd { return tea.Batch(a.Show(pane.PaneLogs), a.Logs().Choose(tab)) }
 	}
-	return []command{
-		{names: []string{"events"}, long: "Go to the events of servers and catalog", run: open(pane.TabEvents)},
-		{names: []string{"traffic"}, long: "Go to the traffic: all requests", run: open(pane.TabTraffic)},
-		{names: []string{"export"}, arg: "FORMAT [FILE]", long: "Save the requests that Traffic shows", why: a.Logs().ExportReason, run: a.Logs().Export, args: dialog.ExportFormats, about: dialog.ExportText},
-		{names: []string{"timeline"}, long: "Go to the time line: requests as bars", run: open(pane.TabTimeline)},
+	return []palette.Command{
+		{Names: []string{"events"}, Long: "Go to the events of servers and catalog", Run: open(pane.TabEvents)},
+		{Names: []string{"traffic"}, Long: "Go to the traffic: all requests", Run: open(pane.TabTraffic)},
+		{Names: []string{"export"}, Arg: "FORMAT [FILE]", Long: "Save the requests that Traffic shows", Why: a.Logs().ExportReason, Run: a.Logs().Export, Args: dialog.ExportFormats, About: dialog.ExportText},
+		{Names: []string{"timeline"}, Long: "Go to the time line: requests as bars", Run: open(pane.TabTimeline)},
 		{
-			names: []string{"stderr"}, arg: "SERVER", argOptional: true, long: "Go to the output of servers", args: a.serverNames,
-			why: func(arg string) string {
+			Names: []string{"stderr"}, Arg: "SERVER", ArgOptional: true, Long: "Go to the output of servers", Args: a.serverNames,
+			Why: func(arg string) string {
 				if arg == "" {
 					return ""
 				}
 				_, why := a.findServer(arg)
 				return why
 			},
-			run: func(arg string) tea.Cmd {
+			Run: func(arg string) tea.Cmd {
 				if arg != "" {
 					return a.StderrOf(arg)
 				}
 				return open(pane.TabStderr)("")
 			},
 		},
-		{names: []string{"goblin"}, long: "Go to Goblin's own log", run: open(pane.TabGoblin)},
+		{Names: []string{"goblin"}, Long: "Go to Goblin's own log", Run: open(pane.TabGoblin)},
 	}
 }
 
@@ -187,25 +157,25 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	return a.Details[a.Open].Build(true, false)
 }
 
-func (a *app) serverCommands() []command {
+func (a *app) serverCommands() []palette.Command {
 	servers := a.servers()
-	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
-		return command{
-			names: []string{name}, arg: "SERVER", argOptional: true, long: long, args: a.serverNames,
-			why: func(arg string) string {
+	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) palette.Command {
+		return palette.Command{
+			Names: []string{name}, Arg: "SERVER", ArgOptional: true, Long: long, Args: a.serverNames,
+			Why: func(arg string) string {
 				s, problem := a.findServer(arg)
 				if problem == "" {
 					problem = why(s)
 				}
 				return problem
 			},
-			run: func(arg string) tea.Cmd {
+			Run: func(arg string) tea.Cmd {
 				s, _ := a.findServer(arg)
 				return do(s)
 			},
 		}
 	}
-	return []command{
+	return []palette.Command{
 		one("restart", "Restart the server", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
 				return uicontext.SanitizeLine(s.Name) + " is disabled; :enable enables it"

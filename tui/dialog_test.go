@@ -9,7 +9,9 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/dialog"
+	"goblin/tui/help"
 	"goblin/tui/keys"
+	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 )
@@ -38,8 +40,8 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(dialog.Subscriptions).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
-		"facet": {"4 f", (*dialog.FilterList)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
+		"palette": {":", (*palette.Dialog)(nil).Keys()}, "help": {"?", (*help.Dialog)(nil).Keys()}, "subscriptions": {"w", new(dialog.Subscriptions).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
+		"facet": {"4 f", (*dialog.FilterList)(nil).Keys()}, "setup": {": s e t u p enter", (*help.Setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {
 			if !strings.HasSuffix(a.ID, ".close") && !strings.HasSuffix(a.ID, ".back") {

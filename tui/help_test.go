@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry/keymap"
 	"goblin/tui/dialog"
+	"goblin/tui/help"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 )
@@ -99,19 +100,17 @@ func TestHelpScrollsToItsEnd(t *testing.T) {
 
 func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	t.Parallel()
-	r := newTestUI(t, 120, 40, "files").keys("?")
-	var all strings.Builder
-	for _, l := range r.app.Dialogs[0].(*help).all {
-		all.WriteString(l.heading + l.key + " " + l.effect + "\n")
-	}
-	for _, e := range []keys.Table{grammar(), mouseKeys()} {
+	r := newTestUI(t, 120, 250, "files").keys("?")
+	first := r.screen()
+	all := strings.Join(strings.Fields(first+r.keys("end").screen()), " ")
+	for _, e := range []keys.Table{help.Grammar(), help.MouseKeys()} {
 		for _, x := range e {
-			require.Contains(t, all.String(), helpKeys(&x)+" "+x.Long)
+			require.Contains(t, all, strings.Join(strings.Fields(help.KeyText(&x)+" "+x.Long), " "))
 		}
 	}
 	for _, d := range r.app.dialogKeys() {
 		for _, x := range d.keys {
-			require.Contains(t, all.String(), x.Long, d.title)
+			require.Contains(t, all, strings.Join(strings.Fields(x.Long), " "), d.title)
 		}
 	}
 }
@@ -122,8 +121,8 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 c")
 	f := r.app.Dialogs[0].(*dialog.FormDialog).Form
 	var told strings.Builder
-	for _, k := range formKeys().WithKeys(r.app.Actions) {
-		told.WriteString(strings.ToLower(helpKeys(&k)) + " ")
+	for _, k := range help.FormKeys().WithKeys(r.app.Actions) {
+		told.WriteString(strings.ToLower(help.KeyText(&k)) + " ")
 	}
 	require.NotEmpty(t, f.Hints())
 	for _, k := range f.Hints() {

@@ -10,9 +10,9 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/saved"
-	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -41,10 +41,6 @@ func (a *app) bindings() keys.Table {
 		a.textKeys().InGroup(groupText),
 		a.screenKeys().InGroup(groupScreen),
 	).WithKeys(a.Actions)
-}
-
-func (a *app) push(create func(*app) uicontext.Dialog) func() tea.Cmd {
-	return func() tea.Cmd { return a.Push(create(a)) }
 }
 
 func (a *app) filterList(field, title string) func() tea.Cmd {
@@ -171,8 +167,8 @@ func (a *app) textKeys() keys.Table {
 
 func (a *app) screenKeys() keys.Table {
 	return keys.Table{
-		{ID: "palette", Hint: "command", Long: "Run a command by name", SearchWords: "run actions", Run: a.push(newPalette)},
-		{ID: "help", Hint: "help", Long: "Show the keys available here", Names: []string{"help", "keys"}, SearchWords: "keys shortcuts bindings what can I do", Run: a.push(newHelp)},
+		{ID: "palette", Hint: "command", Long: "Run a command by name", SearchWords: "run actions", Run: func() tea.Cmd { return a.Push(palette.New(a.Layout, a.allCommands(), &a.commands)) }},
+		{ID: "help", Hint: "help", Long: "Show the keys available here", Names: []string{"help", "keys"}, SearchWords: "keys shortcuts bindings what can I do", Run: a.showHelp},
 		{ID: "place", Long: "Detail: auto, beside, below, hidden", Names: []string{"layout"}, SearchWords: "layout split preview side", Run: a.nextDetailPlace},
 		{ID: "widen", Hint: "full width", Long: "Maximize the list or the detail", Names: []string{"wide", "zoom"}, SearchWords: "full width whole hide panel maximize", Run: a.Zoom},
 		{ID: "larger-detail", Long: "Make the detail larger", SearchWords: "resize width split", Run: a.resize(-5)},

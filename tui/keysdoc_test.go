@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"goblin/registry/keymap"
+	"goblin/tui/help"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
@@ -55,9 +56,9 @@ func (a *app) keysDoc() string {
 	}
 	section("## More commands", "Command | Effect", 2)
 	for _, c := range a.moreCommands() {
-		fmt.Fprintf(&b, "| %s | %s |\n", inCode(":"+c.usage()), escaped(c.long))
+		fmt.Fprintf(&b, "| %s | %s |\n", inCode(":"+c.Usage()), escaped(c.Long))
 	}
-	plain("## Filter", "Text | Matches", grammar())
+	plain("## Filter", "Text | Matches", help.Grammar())
 	section("Words and fields are ANDed. An invalid term hides nothing; the bar shows the problem.", "Fields of | Name | Matches", 3)
 	for _, p := range a.Panes {
 		for _, set := range filterFields(p) {
@@ -73,7 +74,7 @@ func (a *app) keysDoc() string {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", codes("", t.keys[i].Keys), escaped(t.keys[i].Long), t.keys[i].ID)
 		}
 	}
-	plain("## Mouse", "Mouse | Effect", mouseKeys())
+	plain("## Mouse", "Mouse | Effect", help.MouseKeys())
 	return b.String()
 }
 

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -11,6 +13,7 @@ import (
 	"goblin/registry/report"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
+	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
 )
@@ -51,15 +54,13 @@ func TestPaletteShowsKeysAndReasons(t *testing.T) {
 
 func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 	t.Parallel()
-	r := newExampleUI(t, 120, 60, plainEnv).keys("2 ctrl+p")
-	d := r.app.Dialogs[0].(*palette)
-	last := 0
-	for _, c := range d.list {
-		require.GreaterOrEqual(t, c.listRank(), last)
-		last = c.listRank()
+	r := newExampleUI(t, 80, 24, plainEnv).keys("2 ctrl+p")
+	var all strings.Builder
+	for range 100 {
+		all.WriteString(r.line("││> "))
+		r.keys("down")
 	}
-	require.Equal(t, 2, last)
-	require.Greater(t, len(d.list), 60)
+	require.Regexp(t, `(?s)││> servers .*││> half-down .*││> subscribe `, all.String(), "keys that work, keys of the cursor, disabled keys")
 }
 
 func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
@@ -91,11 +92,11 @@ func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
 func TestPaletteCompletes(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("templ").keys("tab")
-	require.Equal(t, "templates", r.app.Dialogs[0].(*palette).input.Value())
+	require.Equal(t, "templates", r.app.Dialogs[0].(*palette.Dialog).Input.Value())
 	r.keys("esc :").typeText("disa").keys("tab")
-	require.Equal(t, "disable ", r.app.Dialogs[0].(*palette).input.Value())
+	require.Equal(t, "disable ", r.app.Dialogs[0].(*palette.Dialog).Input.Value())
 	r.keys("down tab")
-	require.Equal(t, "disable github", r.app.Dialogs[0].(*palette).input.Value())
+	require.Equal(t, "disable github", r.app.Dialogs[0].(*palette.Dialog).Input.Value())
 }
 
 func TestPaletteFilters(t *testing.T) {
@@ -204,22 +205,24 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	slow := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("thing-0")})
 	require.Contains(t, r.screen(), "searching…")
 	cmd := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("2999")})
-	d := r.app.Dialogs[0].(*palette)
 	r.run(slow)
-	require.Empty(t, d.list, "outdated answers must be ignored")
+	require.NotContains(t, r.screen(), "thing-00002", "outdated answers must be ignored")
 	r.app.Update(keyOf("enter"))
 	require.Len(t, r.app.Dialogs, 1, "it waits for the answer")
 	r.run(cmd)
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, "x://thing-02999", r.app.Panes[pane.PaneResources].Item().Name, "also behind a filter that runs in a command")
 	r.keys(":").typeText("open thing")
-	require.Len(t, r.app.Dialogs[0].(*palette).list, dialog.MaxFoundEntries)
+	r.pressKeys(slices.Repeat([]tea.KeyType{tea.KeyDown}, dialog.MaxFoundEntries-1)...)
+	last := r.line("│> ")
+	r.pressKeys(tea.KeyDown)
+	require.Equal(t, last, r.line("│> "))
 }
 
 func TestPaletteRemembersCommands(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).runCommand("tools").runCommand("server github").runCommand("tools")
-	value := func() string { return r.app.Dialogs[0].(*palette).input.Value() }
+	value := func() string { return r.app.Dialogs[0].(*palette.Dialog).Input.Value() }
 	r.keys(": up")
 	require.Equal(t, "tools", value())
 	r.keys("up")

@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
+	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -51,12 +52,12 @@ func (a *app) whyReadOnly(id string) string {
 }
 
 // readOnlyCommands disables commands of the palette that need a running gateway.
-func (a *app) readOnlyCommands(all []command) []command {
+func (a *app) readOnlyCommands(all []palette.Command) []palette.Command {
 	if a.ReadOnly == "" {
 		return all
 	}
 	for i := range all {
-		all[i].why = func(string) string { return a.ReadOnly + "; nothing can be changed" }
+		all[i].Why = func(string) string { return a.ReadOnly + "; nothing can be changed" }
 	}
 	return all
 }

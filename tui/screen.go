@@ -26,8 +26,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -63,6 +65,13 @@ func (h *Daemon) endpoint() export.Endpoint {
 		e.URL = httpURL(h.Address)
 	}
 	return e
+}
+
+func httpURL(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return "http://" + path.Join(address, "mcp")
 }
 
 func (h *Daemon) runs(now time.Time) string {

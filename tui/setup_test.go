@@ -4,18 +4,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/tui/help"
 )
 
 func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24)
-	r.app.o.Daemon.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
-	r.app.Push(newSetup(r.app))
+	r.app.Endpoint.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
+	r.app.Push(help.NewSetup(r.app.Context, r.app.about()))
 	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
 	require.Contains(t, r.screen(), "@modelcontextprotocol/server-filesystem")
-	require.JSONEq(t, `{"mcpServers":{"goblin":{"command":"/opt/my goblin/goblin","args":["stdio","--config","/etc/a \"b\".yaml"]}}}`, string(r.app.clientEntry()))
 	r.keys("y")
-	require.Contains(t, r.term.written.String(), "\x1b]52;c;")
+	require.JSONEq(t, `{"mcpServers":{"goblin":{"command":"/opt/my goblin/goblin","args":["stdio","--config","/etc/a \"b\".yaml"]}}}`, r.clipboard())
 	first := r.screen()
 	r.keys("pgdown")
 	require.NotEqual(t, first, r.screen(), "it scrolls")

@@ -10,6 +10,8 @@ import (
 
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
+	"goblin/tui/help"
+	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
 )
@@ -29,9 +31,9 @@ func textInputs() map[string]struct {
 	front := func(r *testUI) uicontext.Dialog { return r.app.Dialogs[len(r.app.Dialogs)-1] }
 	return map[string]typist{
 		"filter":        {in("4 /"), func(r *testUI) string { return r.app.bar.Value() }},
-		"palette":       {in(":"), func(r *testUI) string { return front(r).(*palette).input.Value() }},
+		"palette":       {in(":"), func(r *testUI) string { return front(r).(*palette.Dialog).Input.Value() }},
 		"subscriptions": {in("w /"), func(r *testUI) string { return front(r).(*dialog.Subscriptions).Input.Value() }},
-		"help":          {in("?"), func(r *testUI) string { return front(r).(*help).input.Value() }},
+		"help":          {in("?"), func(r *testUI) string { return front(r).(*help.Dialog).Input.Value() }},
 		"facet":         {in("4 f"), func(r *testUI) string { return front(r).(*dialog.FilterList).Input.Value() }},
 		"entry": {func(t *testing.T) *testUI {
 			r := newExampleUI(t, 120, 40, plainEnv)

@@ -24,7 +24,7 @@ type row struct{ name, imports, why string }
 // rules contains the internal packages that each package may import, and the reason. A
 // row that ends in "/..." applies to all packages below it without their own row.
 var rules = []row{
-	{"main", "gateway/archive gateway/callstore gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
+	{"main", "gateway/archive gateway/callstore gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
 
 	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows no transport, UI or gateway"},
 	{"registry/cache", "", "a leaf: bounded collections of any values"},
@@ -110,7 +110,10 @@ var rules = []row{
 	{"meta/lua", "meta/lua/worker registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
-	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/breakpoints tui/compare tui/dialog tui/images tui/keys tui/list tui/pane tui/saved tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
+	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/termtext tui/breakpoints tui/compare tui/dialog tui/help tui/images tui/keys tui/list tui/palette tui/pane tui/saved tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
+	{"tui/checklist", "registry/termtext tui/list tui/theme", "a program of its own; knows no UI"},
+	{"tui/help", "registry/keymap registry/termtext tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "shows the keys that the UI's root supplies"},
+	{"tui/palette", "registry registry/keymap registry/query registry/suggest tui/dialog tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext", "runs the commands that the UI's root supplies"},
 	{"tui/uicontext", "registry registry/export registry/keymap registry/report registry/savedcall registry/termtext tui/keys tui/theme", "knows no pane and calls the UI through an interface"},
 	{"tui/dialog", "registry registry/export registry/keymap registry/names registry/query registry/rawjson registry/savedcall registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "dialogs know no pane"},
 	{"tui/pane", "registry registry/definition registry/keymap registry/query registry/rawjson registry/recording registry/report registry/termtext tui/build tui/compare tui/dialog tui/exchange tui/form tui/keys tui/list tui/theme tui/timeline tui/uicontext tui/viewer", "panes do not know the UI's root"},

@@ -1,4 +1,4 @@
-package tui
+package palette
 
 import (
 	"cmp"
@@ -16,16 +16,19 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/pane"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
-type palette struct {
+// Dialog is the open palette. Its Input holds the typed line.
+type Dialog struct {
 	uicontext.BaseDialog
-	app          *app
-	all          []command
-	input        textfield.Field
+	app          *pane.Layout
+	all          []Command
+	history      *History
+	Input        textfield.Field
 	list         []choice
 	window       list.Window
 	note         string // why the last Enter ran nothing
@@ -39,31 +42,32 @@ type palette struct {
 }
 
 type choice struct {
-	command *command
+	command *Command
 	arg     string
 	entry   *registry.Entry // result of "open"
 	name    string          // as shown and as completed by Tab
 	why     string
 }
 
-func newPalette(a *app) uicontext.Dialog {
-	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Theme), historyIndex: -1, cancel: func() {}}
+// New returns a palette of commands. It adds those that it runs to the history.
+func New(app *pane.Layout, all []Command, history *History) *Dialog {
+	d := &Dialog{app: app, all: all, history: history, Input: textfield.New(app.Theme), historyIndex: -1, cancel: func() {}}
 	d.match()
 	return d
 }
 
 // command returns the command with the longest name that text equals or starts with,
 // followed by a space.
-func (d *palette) command(text string) (c *command, arg string) {
+func (d *Dialog) command(text string) (c *Command, arg string) {
 	longest := -1
 	for i := range d.all {
-		for _, name := range d.all[i].names {
+		for _, name := range d.all[i].Names {
 			rest, ok := cutFolded(text, name)
 			if !ok || len(name) < longest {
 				continue
 			}
 			hasArg := strings.TrimSpace(rest) != ""
-			takes := d.all[i].arg != ""
+			takes := d.all[i].Arg != ""
 			// A binding and a command with an argument may share a name.
 			if hasArg && (!takes || rest[0] != ' ') || len(name) == longest && takes != (hasArg || strings.HasPrefix(rest, " ")) {
 				continue
@@ -81,20 +85,20 @@ func cutFolded(text, prefix string) (rest string, ok bool) {
 	return text[len(prefix):], true
 }
 
-func (d *palette) match() tea.Cmd {
+func (d *Dialog) match() tea.Cmd {
 	cmd := d.fill()
 	d.window.Reset(len(d.list))
 	return cmd
 }
 
-func (d *palette) fill() tea.Cmd {
+func (d *Dialog) fill() tea.Cmd {
 	d.cancel()
 	d.gen++
 	d.list = nil
 	d.note, d.searching, d.enterPending = "", false, false
-	text := strings.TrimLeft(d.input.Value(), " ")
-	if c, arg := d.command(text); c != nil && c.arg != "" && strings.Contains(text, " ") {
-		if c.names[0] == "open" {
+	text := strings.TrimLeft(d.Input.Value(), " ")
+	if c, arg := d.command(text); c != nil && c.Arg != "" && strings.Contains(text, " ") {
+		if c.Names[0] == "open" {
 			return d.search(c, arg)
 		}
 		d.arguments(c, arg)
@@ -108,13 +112,13 @@ func (d *palette) fill() tea.Cmd {
 	return nil
 }
 
-func (d *palette) arguments(c *command, arg string) {
+func (d *Dialog) arguments(c *Command, arg string) {
 	var all []string
-	if c.args != nil {
-		all = c.args()
+	if c.Args != nil {
+		all = c.Args()
 	}
 	add := func(value string) {
-		d.list = append(d.list, choice{command: c, arg: value, name: c.names[0] + " " + value, why: c.whyNot(value)})
+		d.list = append(d.list, choice{command: c, arg: value, name: c.Names[0] + " " + value, why: c.whyNot(value)})
 	}
 	if arg == "" {
 		for _, v := range all {
@@ -123,7 +127,7 @@ func (d *palette) arguments(c *command, arg string) {
 		return
 	}
 	exact := slices.Contains(all, arg)
-	if exact || c.names[0] == "mime" || c.names[0] == "server" {
+	if exact || c.Names[0] == "mime" || c.Names[0] == "server" {
 		add(arg) // as typed: filters accept parts and globs
 	}
 	for _, m := range fuzzy.Find(arg, all) {
@@ -141,14 +145,14 @@ func (c *choice) listRank() int {
 	switch {
 	case c.why != "":
 		return 2
-	case c.command.cursorOnly:
+	case c.command.CursorOnly:
 		return 1
 	}
 	return 0
 }
 
 // There may be very many entries.
-func (d *palette) search(c *command, text string) tea.Cmd {
+func (d *Dialog) search(c *Command, text string) tea.Cmd {
 	if text == "" {
 		return nil
 	}
@@ -191,7 +195,7 @@ const (
 // rankCommands returns the commands that match a text. Names come first, then prefixes,
 // letters in order, and words of descriptions. Within a rank, enabled commands come
 // first.
-func (d *palette) rankCommands(text string) []choice {
+func (d *Dialog) rankCommands(text string) []choice {
 	type hit struct {
 		choice
 		fits, score int
@@ -203,7 +207,7 @@ func (d *palette) rankCommands(text string) []choice {
 	for i := range d.all {
 		c := &d.all[i]
 		best := hit{fits: fitsWords + 1}
-		for _, m := range fuzzy.Find(letters, c.names) {
+		for _, m := range fuzzy.Find(letters, c.Names) {
 			h := hit{fits: fitsLetters, score: m.Score}
 			switch {
 			case m.Str == low:
@@ -215,14 +219,14 @@ func (d *palette) rankCommands(text string) []choice {
 				best = h
 			}
 		}
-		if explained := strings.ToLower(c.long); best.fits > fitsWords && uicontext.ContainsAll(explained, words) {
+		if explained := strings.ToLower(c.Long); best.fits > fitsWords && uicontext.ContainsAll(explained, words) {
 			best.fits = fitsWords
 			for _, m := range fuzzy.Find(letters, []string{explained}) {
 				best.score = m.Score
 			}
 		}
 		if best.fits <= fitsWords {
-			best.choice = choice{command: c, name: c.usage(), why: c.whyNot("")}
+			best.choice = choice{command: c, name: c.Usage(), why: c.whyNot("")}
 			hits = append(hits, best)
 		}
 	}
@@ -238,33 +242,33 @@ func (d *palette) rankCommands(text string) []choice {
 	return out
 }
 
-func (d *palette) nearest(text string) string {
+func (d *Dialog) nearest(text string) string {
 	text, _, _ = strings.Cut(text, " ")
 	f := suggest.New(text)
 	for i := range d.all {
-		for _, name := range d.all[i].names {
+		for _, name := range d.all[i].Names {
 			f.Add(name, name)
 		}
 	}
 	return append(f.Best(), "")[0]
 }
 
-func (d *palette) Heading() string { return "Command" }
+func (d *Dialog) Heading() string { return "Command" }
 
-func (d *palette) Size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
+func (d *Dialog) Size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
 
-func (d *palette) Lines(w, h int) []string {
+func (d *Dialog) Lines(w, h int) []string {
 	lk := d.app.Theme
-	d.input.Width = max(1, w-6)
-	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.message()}
+	d.Input.Width = max(1, w-6)
+	out := []string{" " + lk.Accent.On(":") + " " + d.Input.View(), " " + d.message()}
 	rows := d.window.Lines(lk, h-len(out), func(i int) string { return d.row(&d.list[i], w-2) })
 	return lk.Lines(append(out, rows...), w, h)
 }
 
-func (d *palette) message() string {
+func (d *Dialog) message() string {
 	lk := d.app.Theme
-	text := strings.TrimSpace(d.input.Value())
-	c, arg := d.command(d.input.Value())
+	text := strings.TrimSpace(d.Input.Value())
+	c, arg := d.command(d.Input.Value())
 	switch {
 	case d.note != "":
 		return lk.Bad.On("! " + d.note)
@@ -272,9 +276,9 @@ func (d *palette) message() string {
 		return lk.Dim.On("searching" + lk.Ellipsis)
 	case len(d.list) > 0:
 		return ""
-	case c != nil && c.arg != "" && arg == "":
-		return lk.Dim.On(c.usage() + ": " + c.long)
-	case c != nil && c.names[0] == "open":
+	case c != nil && c.Arg != "" && arg == "":
+		return lk.Dim.On(c.Usage() + ": " + c.Long)
+	case c != nil && c.Names[0] == "open":
 		return "No entry named " + uicontext.SanitizeLine(arg) + "."
 	case text != "":
 		return d.unknown(text)
@@ -282,7 +286,7 @@ func (d *palette) message() string {
 	return ""
 }
 
-func (d *palette) unknown(text string) string {
+func (d *Dialog) unknown(text string) string {
 	message := "unknown command: " + uicontext.SanitizeLine(text)
 	if near := d.nearest(text); near != "" {
 		message += "; did you mean " + near + "? (tab)"
@@ -290,7 +294,7 @@ func (d *palette) unknown(text string) string {
 	return message
 }
 
-func (d *palette) row(c *choice, w int) string {
+func (d *Dialog) row(c *choice, w int) string {
 	lk := d.app.Theme
 	if c.entry != nil {
 		kind := lk.Fit(c.entry.Kind.String(), 9)
@@ -299,15 +303,15 @@ func (d *palette) row(c *choice, w int) string {
 		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-theme.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
 	}
 	key := ""
-	if len(c.command.keys) > 0 {
-		key = keymap.FormatKey(c.command.keys[0])
+	if len(c.command.Keys) > 0 {
+		key = keymap.FormatKey(c.command.Keys[0])
 	}
 	name := uicontext.SanitizeLine(c.name)
 	column := max(18, min(theme.Width(name), w/2))
 	room := max(w-column-2-theme.Width(key)-2, 0)
-	text := c.command.long
-	if c.command.about != nil {
-		text = cmp.Or(c.command.about(c.arg), text)
+	text := c.command.Long
+	if c.command.About != nil {
+		text = cmp.Or(c.command.About(c.arg), text)
 	}
 	style := theme.Style("")
 	if c.why != "" {
@@ -322,14 +326,14 @@ func (d *palette) row(c *choice, w int) string {
 	return style.On(lk.Fit(name, column)+"  "+lk.Fit(text, room)) + " " + lk.Key.On(key) + " "
 }
 
-func (d *palette) Update(msg tea.Msg) tea.Cmd {
+func (d *Dialog) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
 		if d.window.Mouse(msg, 2) {
 			return d.enter()
 		}
 	case tea.KeyMsg:
-		if d.input.Update(msg) {
+		if d.Input.Update(msg) {
 			d.historyIndex = -1
 			return d.match()
 		}
@@ -337,7 +341,7 @@ func (d *palette) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (d *palette) Keys() keys.Table {
+func (d *Dialog) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.upDown(by) } }
 	row := func(by int) func() tea.Cmd { return func() tea.Cmd { d.window.Move(by); return nil } }
 	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walkHistory(by) } }
@@ -355,26 +359,26 @@ func (d *palette) Keys() keys.Table {
 	})
 }
 
-func (d *palette) upDown(by int) tea.Cmd {
-	if d.historyIndex >= 0 || by < 0 && d.input.Value() == "" && d.window.Cursor() == 0 {
+func (d *Dialog) upDown(by int) tea.Cmd {
+	if d.historyIndex >= 0 || by < 0 && d.Input.Value() == "" && d.window.Cursor() == 0 {
 		return d.walkHistory(by)
 	}
 	d.window.Move(by)
 	return nil
 }
 
-func (d *palette) close() tea.Cmd {
+func (d *Dialog) close() tea.Cmd {
 	d.cancel()
 	return d.app.Drop(d)
 }
 
-func (d *palette) setInput(text string) tea.Cmd {
-	d.input.SetValue(text)
+func (d *Dialog) setInput(text string) tea.Cmd {
+	d.Input.SetValue(text)
 	return d.match()
 }
 
-func (d *palette) walkHistory(by int) tea.Cmd {
-	n := len(d.app.commands)
+func (d *Dialog) walkHistory(by int) tea.Cmd {
+	n := len(d.history.lines)
 	if n == 0 {
 		return nil
 	}
@@ -390,12 +394,12 @@ func (d *palette) walkHistory(by int) tea.Cmd {
 		return d.setInput("")
 	}
 	d.historyIndex = max(0, at)
-	return d.setInput(d.app.commands[d.historyIndex])
+	return d.setInput(d.history.lines[d.historyIndex])
 }
 
-func (d *palette) complete() tea.Cmd {
+func (d *Dialog) complete() tea.Cmd {
 	if len(d.list) == 0 {
-		if near := d.nearest(d.input.Value()); near != "" && !d.searching {
+		if near := d.nearest(d.Input.Value()); near != "" && !d.searching {
 			return d.setInput(near)
 		}
 		return nil
@@ -404,25 +408,25 @@ func (d *palette) complete() tea.Cmd {
 	switch {
 	case c.entry != nil:
 		return d.setInput("open " + c.name)
-	case c.arg == "" && c.command.arg != "":
-		return d.setInput(c.command.names[0] + " ")
+	case c.arg == "" && c.command.Arg != "":
+		return d.setInput(c.command.Names[0] + " ")
 	case c.arg == "":
-		return d.setInput(c.command.names[0])
+		return d.setInput(c.command.Names[0])
 	}
 	return d.setInput(c.name)
 }
 
-func (d *palette) enter() tea.Cmd {
+func (d *Dialog) enter() tea.Cmd {
 	if len(d.list) == 0 {
-		c, arg := d.command(d.input.Value())
-		switch text := strings.TrimSpace(d.input.Value()); {
+		c, arg := d.command(d.Input.Value())
+		switch text := strings.TrimSpace(d.Input.Value()); {
 		case d.searching:
 			d.enterPending = true
 		case text == "":
 		case c == nil:
 			d.note = d.unknown(text)
 		case arg == "":
-			d.note = c.usage() + ": " + c.long
+			d.note = c.Usage() + ": " + c.Long
 		}
 		return nil
 	}
@@ -431,20 +435,20 @@ func (d *palette) enter() tea.Cmd {
 		d.note = uicontext.SanitizeLine(c.why)
 		return nil
 	}
-	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !query.SpellsName(arg, c.entry.Listed) && !query.SpellsName(arg, c.entry.Label) {
+	if _, arg := d.command(d.Input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !query.SpellsName(arg, c.entry.Listed) && !query.SpellsName(arg, c.entry.Label) {
 		d.note = "no entry named " + uicontext.SanitizeLine(arg) + "; press " + d.app.KeyOf("palette.run") + " again for " + c.name
 		return nil
 	}
-	if c.command.arg != "" && c.arg == "" && !c.command.argOptional {
-		return d.setInput(c.command.names[0] + " ")
+	if c.command.Arg != "" && c.arg == "" && !c.command.ArgOptional {
+		return d.setInput(c.command.Names[0] + " ")
 	}
 	d.close()
-	d.app.commands = appendHistory(d.app.commands, strings.TrimSpace(c.command.names[0]+" "+c.arg))
+	d.history.add(strings.TrimSpace(c.command.Names[0] + " " + c.arg))
 	if c.entry != nil {
 		d.app.Opened = true
 		return d.app.GoToListed(c.entry.Kind, c.entry.Listed)
 	}
-	return c.command.run(c.arg)
+	return c.command.Run(c.arg)
 }
 
-func (d *palette) Typing() bool { return true }
+func (d *Dialog) Typing() bool { return true }

@@ -1,4 +1,5 @@
-package tui
+// Package checklist asks the user to choose from a list before a command acts.
+package checklist
 
 import (
 	"context"
