@@ -59,6 +59,7 @@ func (c *fakeClock) advance(d time.Duration) {
 // fakeBackend returns the answers of the test and records all requests.
 type fakeBackend struct {
 	*fakeSaved
+	*fakeConfig
 	mu       sync.Mutex
 	requests []fakeRequest
 	answers  map[string]func(params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
@@ -381,6 +382,7 @@ func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h 
 		backend: &fakeBackend{lacks: map[string]string{}, answers: map[string]func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error){}},
 		term:    &fakeTerminal{w: w, h: h, env: env, saved: map[string]string{}, never: make(chan struct{})},
 	}
+	r.backend.fakeConfig = &fakeConfig{}
 	r.backend.fakeSaved = &fakeSaved{files: map[string]string{}, answers: map[string]string{}, request: r.backend.Request}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)

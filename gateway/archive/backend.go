@@ -54,6 +54,11 @@ func (Backend) RemoveServer(string) error { return errReadOnly }
 // SetDisabled fails.
 func (Backend) SetDisabled(string, bool) error { return errReadOnly }
 
+// OpenConfig fails.
+func (Backend) OpenConfig(string) (path string, line int, reload func() report.Reload, err error) {
+	return "", 0, nil, errReadOnly
+}
+
 // Login fails.
 func (Backend) Login(context.Context, string, func(string), func(context.Context, string, string) bool, <-chan string) (string, error) {
 	return "", errReadOnly

@@ -33,6 +33,7 @@ type Client struct {
 
 // stackActions are unchanged methods of [Stack].
 type stackActions interface {
+	OpenConfig(server string) (path string, line int, reload func() report.Reload, err error)
 	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
 	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)

@@ -92,21 +92,13 @@ func (d *mistakes) Keys() keys.Table {
 // MistakesKeys returns the keys of the list.
 func MistakesKeys() keys.Table { return (*mistakes)(nil).Keys() }
 
+// edit opens the editor, and reads the config again afterwards.
 func (d *mistakes) edit() tea.Cmd {
 	m, ok := d.Table.Selected()
 	if !ok {
 		return nil
 	}
-	ctx, term := d.app.Ctx, d.app.Term
-	return func() tea.Msg {
-		err := term.Open(ctx, "file", m.File+":"+strconv.Itoa(max(m.Line, 1)), nil)
-		return keys.FuncMsg(func() tea.Cmd {
-			if err != nil {
-				return tea.Batch(tea.ClearScreen, d.app.Complain("open in $EDITOR: %v", err))
-			}
-			return tea.ClearScreen
-		})
-	}
+	return editConfig(d.app, "", max(m.Line, 1))
 }
 
 func (d *mistakes) Update(msg tea.Msg) tea.Cmd {

@@ -24,6 +24,19 @@ func (p *Servers) whyNoConfig() string {
 	return cmp.Or(p.NoEditReason(), p.none())
 }
 
+// CursorServer returns the server of the row under the cursor, or "".
+func (a *Layout) CursorServer() string {
+	server := a.Panes[a.Open].Item().Server
+	if p, ok := a.Panes[a.Open].(*Servers); ok {
+		s, _ := p.Table.Selected()
+		server = s.Name
+	}
+	if server == registry.Local {
+		return ""
+	}
+	return server
+}
+
 // Add opens the form of a new server, and selects the server once it was added.
 func (p *Servers) Add() tea.Cmd {
 	return dialog.NewServerForm(p.app.Context, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })

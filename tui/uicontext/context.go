@@ -123,6 +123,7 @@ func (c *Context) Do(run func() error, failed string, done func() tea.Cmd) tea.C
 // the daemon. Its methods may block and are called from commands.
 type Backend interface {
 	SavedCalls
+	ConfigFile
 	// Request sends one MCP request and returns its raw result. progress receives the raw
 	// params of notifications/progress in order, never after the return. The end of ctx
 	// cancels the request. An error response has the methods ErrorCode() int and

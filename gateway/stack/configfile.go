@@ -1,0 +1,64 @@
+package stack
+
+import (
+	"fmt"
+	"os"
+
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
+	"goblin/registry/report"
+)
+
+// noConfigReason returns why there is no config file to edit, or "".
+func (i *Stack) noConfigReason() string {
+	switch {
+	case i.o.Config.Demo:
+		return "the demo has no config; goblin init or goblin add NAME -- COMMAND creates one"
+	case i.o.Only != nil:
+		return "this Goblin serves selected servers only and does not reload its config; goblin edit edits it"
+	}
+	return ""
+}
+
+// OpenConfig returns the absolute path of the config and the line of a server's entry, or
+// 1. reload applies the file at once and returns the changes since OpenConfig.
+func (i *Stack) OpenConfig(server string) (path string, line int, reload func() report.Reload, err error) {
+	if why := i.noConfigReason(); why != "" {
+		return "", 0, nil, fmt.Errorf("%s", why)
+	}
+	path = i.ConfigName()
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", 0, nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return path, max(configedit.Line(path, server), 1), i.trackChanges(), nil
+}
+
+// trackChanges returns a function that reloads the file and returns the changes since. A
+// file without servers is valid.
+func (i *Stack) trackChanges() (reload func() report.Reload) {
+	i.reloadMu.Lock()
+	before := i.servedConfig
+	i.reloadMu.Unlock()
+	return func() report.Reload {
+		i.reload(true)
+		i.reloadMu.Lock()
+		defer i.reloadMu.Unlock()
+		if i.configInvalid {
+			return report.Reload{Invalid: true}
+		}
+		return reloadReport(before, i.servedConfig)
+	}
+}
+
+func reloadReport(before, now *config.Config) report.Reload {
+	r := report.Reload{Applied: before.DifferingLiveSettings(now)}
+	var changed map[string][]string
+	r.Added, r.Removed, changed = before.DifferingServers(now)
+	for i := range now.Servers {
+		if keys, ok := changed[now.Servers[i].Name]; ok {
+			r.Changed = append(r.Changed, report.ServerChange{Server: now.Servers[i].Name, Keys: keys})
+		}
+	}
+	r.Later = before.DifferingSettings(now)
+	return r
+}
