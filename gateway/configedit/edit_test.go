@@ -339,6 +339,9 @@ func FuzzEdits(f *testing.F) {
 		}
 		for _, name := range names {
 			_ = file.SetDisabled(name, true) // correct or refused; change compares
+			_ = file.Set(name, "x: #", "env", "K")
+			_ = file.Set(name, []string{"a", "x"}, "args")
+			_ = file.Set(name, nil, "command")
 		}
 		_ = file.Add(remote)
 		for _, name := range names {

@@ -35,12 +35,12 @@ func (f *File) line(server string) int {
 		return 0
 	}
 	// The text cannot be parsed.
-	entry, err := regexp.Compile(`(?m)^[ \t]*["']?` + regexp.QuoteMeta(server) + `["']?[ \t]*:`)
+	entry, err := regexp.Compile(`(?m)(?:^|[\s{,])["']?` + regexp.QuoteMeta(server) + `["']?[ \t]*:`)
 	if err != nil {
 		return 0
 	}
 	if at := entry.FindIndex(f.text); at != nil {
-		return f.lineAt(at[0])
+		return f.lineAt(at[1])
 	}
 	return 0
 }
