@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -14,6 +15,11 @@ import (
 type fakeConfig struct {
 	reloads []func() report.Reload
 	failing error
+	entry   *report.ServerEntry
+	preview *report.EditPreview
+	lacks   string
+	edit    report.ServerEdit // the last one
+	saved   bool
 }
 
 func (c *fakeConfig) OpenConfig(server string) (string, int, func() report.Reload, error) {
@@ -54,4 +60,18 @@ func TestTheConfigIsEditedUntilItIsValid(t *testing.T) {
 	r.backend.failing = errors.New("the demo has no config; goblin init creates one")
 	r.keys("ctrl+o")
 	require.Contains(t, r.screen(), "goblin init creates one")
+}
+
+func (c *fakeConfig) ServerEntry(string) (*report.ServerEntry, error) { return c.entry, c.failing }
+
+func (c *fakeConfig) PreviewEdit(edit report.ServerEdit) (*report.EditPreview, error) {
+	c.edit = edit
+	return c.preview, c.failing
+}
+
+func (c *fakeConfig) TryEdit(context.Context, report.ServerEdit) (string, error) { return c.lacks, nil }
+
+func (c *fakeConfig) SaveEdit(edit report.ServerEdit) (report.Reload, error) {
+	c.edit, c.saved = edit, true
+	return report.Reload{Changed: []report.ServerChange{{Server: edit.Entry.Server, Keys: []string{"env"}}}}, c.failing
 }

@@ -122,6 +122,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "seen", Hint: "hide dim rows", Long: "Hide or show entries that clients don't see", Names: []string{"seen"}, SearchWords: "hide dimmed profile hidden"},
 		{ID: "view", Long: "Choose a profile to see what its clients see", Names: []string{"view", "profile"}, SearchWords: "clients", Run: func() tea.Cmd { return dialog.NewProfileChooser(a.Context) }},
 		{ID: "remove", Long: "Remove the server, or delete the saved call", Names: []string{"remove"}, SearchWords: "delete"},
+		{ID: "edit-server", Hint: "edit", Long: "Edit the server's entry in the config by a form", Names: []string{"edit-server"}, WhyDisabled: func() string { return a.servers().WhyNotEdit(a.CursorServer()) }, SearchWords: "change variable env args url header timeout configure", Run: func() tea.Cmd { return a.servers().Edit(a.CursorServer()) }},
 		{ID: "config", Long: "Edit the config in $EDITOR, at the server's line", Names: []string{"config"}, WhyDisabled: func() string { return a.servers().NoEditReason() }, SearchWords: "edit file yaml settings reload", Run: func() tea.Cmd { return dialog.EditConfig(a.Context, a.CursorServer()) }},
 		{ID: "log-in", Hint: "log in", Long: "Log in to the server in your browser", WhyDisabled: a.whyNotLogIn, SearchWords: "login oauth sign authenticate", Run: a.logIn},
 		{ID: "approve", Hint: "approve", Long: "Approve a changed tool (Saved: accept the answer)", Names: []string{"approve"}, SearchWords: "accept trust pin changed"},

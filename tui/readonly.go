@@ -35,7 +35,7 @@ func (r *Recording) span() string {
 // Actions that need a running gateway, outside of dialogs.
 var (
 	sendingActions  = []string{"call", "repeat", "cancel", "subscribe", "reload"}
-	changingActions = []string{"answer", "enable", "switch", "remove", "log-in", "approve", "clear", "break", "config"}
+	changingActions = []string{"answer", "enable", "switch", "remove", "log-in", "approve", "clear", "break", "config", "edit-server"}
 )
 
 // whyReadOnly returns why an action is disabled in a recording, or "".

@@ -59,6 +59,20 @@ func (Backend) OpenConfig(string) (path string, line int, reload func() report.R
 	return "", 0, nil, errReadOnly
 }
 
+// ServerEntry fails.
+func (Backend) ServerEntry(string) (*report.ServerEntry, error) { return nil, errReadOnly }
+
+// PreviewEdit fails.
+func (Backend) PreviewEdit(report.ServerEdit) (*report.EditPreview, error) { return nil, errReadOnly }
+
+// TryEdit fails.
+func (Backend) TryEdit(context.Context, report.ServerEdit) (string, error) { return "", errReadOnly }
+
+// SaveEdit fails.
+func (Backend) SaveEdit(report.ServerEdit) (report.Reload, error) {
+	return report.Reload{}, errReadOnly
+}
+
 // Login fails.
 func (Backend) Login(context.Context, string, func(string), func(context.Context, string, string) bool, <-chan string) (string, error) {
 	return "", errReadOnly

@@ -60,3 +60,21 @@ func (c *Config) DifferingLiveSettings(o *Config) (found []string) {
 	}
 	return found
 }
+
+// ServerKey returns the description of a server's key, and its values if they are few.
+func ServerKey(name string) (help string, options []string) {
+	def := defaultServer()
+	for _, f := range serverKeys() {
+		if f.name != name || f.legacy {
+			continue
+		}
+		s := f.schema(&def)
+		help, _ = s["description"].(string)
+		if all, ok := s["anyOf"].([]any); ok {
+			if first, ok := all[0].(object); ok {
+				options, _ = first["enum"].([]string)
+			}
+		}
+	}
+	return help, options
+}

@@ -131,6 +131,15 @@ func (s *Store) List() ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), err
 }
 
+// Destination returns where Set would store a secret, and whether that is the system's
+// keyring.
+func (s *Store) Destination() (place string, keyring bool) {
+	if service.IsAvailable() {
+		return keyringNote, true
+	}
+	return s.path + ", which only you can read", false
+}
+
 // Location returns the place of a stored secret.
 func (s *Store) Location(name string) string {
 	if all, err := s.load(); err == nil && all[name].Keyring {

@@ -61,7 +61,7 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Endpoint: &s.endpoint, FindEndpoint: func() (daemon.Endpoint, error) { return p.App.FindDaemon(s.cfg.Path) },
-		Screen: h.showRemote, Pins: s.pins, NoPinsReason: s.noPins, CallApprovals: p.App.CallApprovalsPath(s.cfg), Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Recordings: p.recordings(s.cfg), Saved: p.App.SavedDir(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.ListCacheDir(), Runtime: s.endpoint.Dir, Extend: p.Extend,
+		Screen: h.showRemote, Pins: s.pins, NoPinsReason: s.noPins, CallApprovals: p.App.CallApprovalsPath(s.cfg), Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Recordings: p.recordings(s.cfg), Saved: p.App.SavedDir(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Secrets: p.App.Secrets(), Catalog: p.App.ListCacheDir(), Runtime: s.endpoint.Dir, Extend: p.Extend,
 	}
 	o.Terminal = p.startedFrom(s.tty)
 	if change != nil {

@@ -50,7 +50,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 		return p.bridge(ctx, s, profile, in, out)
 	}
 	i, err := stack.New(stack.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPinsReason: s.noPins, CallApprovals: p.App.CallApprovalsPath(s.cfg), Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Recordings: p.recordings(s.cfg), Saved: p.App.SavedDir(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.ListCacheDir(), Extend: p.Extend,
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPinsReason: s.noPins, CallApprovals: p.App.CallApprovalsPath(s.cfg), Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Recordings: p.recordings(s.cfg), Saved: p.App.SavedDir(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Secrets: p.App.Secrets(), Catalog: p.App.ListCacheDir(), Extend: p.Extend,
 		Runtime: s.endpoint.Dir, Rules: p.Rules,
 	})
 	if err != nil {

@@ -34,6 +34,10 @@ type Client struct {
 // stackActions are unchanged methods of [Stack].
 type stackActions interface {
 	OpenConfig(server string) (path string, line int, reload func() report.Reload, err error)
+	ServerEntry(server string) (*report.ServerEntry, error)
+	PreviewEdit(edit report.ServerEdit) (*report.EditPreview, error)
+	TryEdit(ctx context.Context, edit report.ServerEdit) (lacks string, err error)
+	SaveEdit(edit report.ServerEdit) (report.Reload, error)
 	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
 	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)

@@ -1,11 +1,14 @@
 package stack
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
+	"goblin/gateway/serverentry"
 	"goblin/registry/report"
 )
 
@@ -24,7 +27,7 @@ func (i *Stack) noConfigReason() string {
 // 1. reload applies the file at once and returns the changes since OpenConfig.
 func (i *Stack) OpenConfig(server string) (path string, line int, reload func() report.Reload, err error) {
 	if why := i.noConfigReason(); why != "" {
-		return "", 0, nil, fmt.Errorf("%s", why)
+		return "", 0, nil, errors.New(why)
 	}
 	path = i.ConfigName()
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -61,4 +64,62 @@ func reloadReport(before, now *config.Config) report.Reload {
 	}
 	r.Later = before.DifferingSettings(now)
 	return r
+}
+
+func (i *Stack) entryEditor() (*serverentry.Editor, error) {
+	if why := i.noConfigReason(); why != "" {
+		return nil, errors.New(why)
+	}
+	return &serverentry.Editor{Path: i.ConfigName(), Store: i.o.Secrets}, nil
+}
+
+// ServerEntry returns a server's entry in the file. It loads a file with mistakes, so that
+// the registry has them.
+func (i *Stack) ServerEntry(server string) (*report.ServerEntry, error) {
+	e, err := i.entryEditor()
+	if err != nil {
+		return nil, err
+	}
+	entry, err := e.Read(server)
+	if bad, ok := errors.AsType[*config.Errors](err); ok {
+		i.reload(false)
+		err = fmt.Errorf("fix the mistakes in %s first: %s", i.ConfigName(), i.o.Mask.String(bad.Problems[0].Text))
+	}
+	return entry, err
+}
+
+// PreviewEdit returns the text of a change and the secrets in it.
+func (i *Stack) PreviewEdit(edit report.ServerEdit) (*report.EditPreview, error) {
+	e, err := i.entryEditor()
+	if err != nil {
+		return nil, err
+	}
+	return e.Preview(edit)
+}
+
+// TryEdit starts a server once with a change, like [Stack.TryServer].
+func (i *Stack) TryEdit(ctx context.Context, edit report.ServerEdit) (lacks string, err error) {
+	e, err := i.entryEditor()
+	if err != nil {
+		return "", err
+	}
+	cfg, err := e.Config(edit)
+	if err != nil {
+		return "", err
+	}
+	return i.try(ctx, cfg, edit.Entry.Server), nil
+}
+
+// SaveEdit writes a change and applies it. It returns a [report.FileChangedError] if the
+// file was changed meanwhile.
+func (i *Stack) SaveEdit(edit report.ServerEdit) (report.Reload, error) {
+	e, err := i.entryEditor()
+	if err != nil {
+		return report.Reload{}, err
+	}
+	reload := i.trackChanges()
+	if err := e.Save(edit); err != nil {
+		return report.Reload{}, err
+	}
+	return reload(), nil
 }

@@ -37,14 +37,22 @@ func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any)
 	if err != nil {
 		return "", err
 	}
+	return i.try(ctx, cfg, name), nil
+}
+
+// try starts a server of an unsaved config once and returns its first problem, or "".
+func (i *Stack) try(ctx context.Context, cfg *config.Config, server string) (lacks string) {
 	i.o.Mask.Add(cfg)
-	s, _ := cfg.Server(name)
+	s, ok := cfg.Server(server)
+	if !ok {
+		return ""
+	}
 	for _, c := range i.diagnose(ctx, cfg, s).Checks {
 		if c.State == report.Broken && c.Name != "login" && c.Name != "schemas" && c.Name != "limits" {
-			return c.Text + "; " + c.Fix, nil
+			return c.Text + "; " + c.Fix
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // RemoveServer removes a server from the config file.

@@ -34,6 +34,7 @@ import (
 	"goblin/gateway/filewatch"
 	"goblin/gateway/logs"
 	"goblin/gateway/memlimit"
+	"goblin/gateway/secrets"
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
@@ -89,6 +90,8 @@ type Options struct {
 	Rules []*rule.Rule
 	// Resolve resolves the config's references; nil: none.
 	Resolve config.Resolver
+	// Secrets stores secrets that the UI sets; nil: none.
+	Secrets *secrets.Store
 	// Catalog is the folder of cached lists; "": none.
 	Catalog string
 	// CacheListsOnExit uses Catalog only in [Stack.SaveLists].

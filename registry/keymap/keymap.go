@@ -153,6 +153,7 @@ func paneActions() []Action {
 		{"switch", []string{"x"}, InCatalog | InUsage},
 		{"view", []string{"V"}, InCatalog},
 		{"remove", []string{"D"}, InServers | InSaved},
+		{"edit-server", []string{"ctrl+e"}, InServers | InDetail},
 		{"config", []string{"ctrl+o"}, Anywhere},
 		{"log-in", []string{"l"}, InServers | InDetail},
 		{"approve", []string{"A"}, InServers | InTools | InSaved},

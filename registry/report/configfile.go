@@ -58,3 +58,57 @@ func (r *Reload) String() string {
 	}
 	return text
 }
+
+// ServerEntry is a server's entry in the config file, for a form.
+type ServerEntry struct {
+	Server, File string // File is an absolute path
+	Fields       []ServerField
+	Others       []string // keys in the file without a field
+	Original     []byte   // the file as read; may contain secrets, so never drawn
+}
+
+// ServerField is a value that a form offers. A mapping has a field for each member, and a
+// list for further ones.
+type ServerField struct {
+	Path    []string // a key, or a key and a name in its mapping
+	Help    string
+	Options []string // of a text with few values
+	List    bool
+	Flag    bool
+	// Value is the value as written, with secrets hidden: a text, bool, []string, or nil.
+	Value any
+}
+
+// Name returns the path with dots.
+func (f *ServerField) Name() string { return strings.Join(f.Path, ".") }
+
+// ServerEdit is a change of an entry.
+type ServerEdit struct {
+	Entry   *ServerEntry
+	Values  []ServerValue // changed ones
+	Keyring bool          // store new secrets, and write references
+}
+
+// ServerValue is a new value; nil removes it. Hidden parts stand for the values in the
+// file.
+type ServerValue struct {
+	Path  []string
+	Value any
+}
+
+// EditPreview describes what saving an edit does. It contains no secrets.
+type EditPreview struct {
+	Diff    []string // changed lines of the file
+	Secrets []string // new values that look secret, by path
+	Place   string   // where secrets would be stored
+	Keyring bool     // Place is the system's keyring
+	Starts  bool     // the server starts differently
+}
+
+// FileChangedError reports that the file changed since it was read.
+type FileChangedError struct {
+	File string
+	Diff []string // without secrets
+}
+
+func (e *FileChangedError) Error() string { return e.File + " was changed by another program" }

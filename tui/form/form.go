@@ -180,6 +180,15 @@ func (f *Form) IsEdited() bool { return f.dirty }
 // FocusSubmit moves the focus to the button that submits.
 func (f *Form) FocusSubmit() { f.focusOn(f.stopCount()) }
 
+// Focus moves the focus to a field of the top level.
+func (f *Form) Focus(name string) {
+	for i, fd := range f.fields {
+		if fd.parent == nil && fd.Name == name {
+			f.focusOn(i)
+		}
+	}
+}
+
 // Text returns the input as JSON text, which may be invalid. It switches to the raw mode.
 func (f *Form) Text() string {
 	if !f.raw {

@@ -10,6 +10,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
+	"goblin/tui/serverform"
 )
 
 // NoEditReason returns why no server can be added, or "".
@@ -35,6 +36,38 @@ func (a *Layout) CursorServer() string {
 		return ""
 	}
 	return server
+}
+
+// WhyNotEdit returns why a server's entry cannot be edited, or "".
+func (p *Servers) WhyNotEdit(server string) string {
+	if server == "" {
+		return cmp.Or(p.NoEditReason(), "no server selected")
+	}
+	return p.NoEditReason()
+}
+
+// Edit opens the form of a server's entry, at the variable that its errors name.
+func (p *Servers) Edit(server string) tea.Cmd {
+	return serverform.Open(p.app.Context, server, p.errorTexts(server)...)
+}
+
+// errorTexts returns the last error of a server that is down, its diagnosis and its
+// output.
+func (p *Servers) errorTexts(server string) (all []string) {
+	if s, ok := p.app.Reg.State(server); !ok || !IsDown(s) {
+		return nil
+	} else if s.LastError != "" {
+		all = append(all, s.LastError)
+	}
+	if f := p.findings[server]; f != nil {
+		for _, c := range f.report.Findings() {
+			all = append(append(all, c.Text, c.Fix), c.Lines...)
+		}
+	}
+	for _, r := range p.stderrTails[server] {
+		all = append(all, r.Text)
+	}
+	return all
 }
 
 // Add opens the form of a new server, and selects the server once it was added.

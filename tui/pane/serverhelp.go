@@ -18,7 +18,7 @@ func serverHelp(s registry.ServerState, key func(string) string) []viewer.Sectio
 	case registry.StateSleeping:
 		return note("Idle until its next use; " + key("open") + " starts it now.")
 	case registry.StateFailed, registry.StateRetrying:
-		return note(key("reload") + " restarts it, " + key("pager") + " shows its output, " + key("open") + " diagnoses it.")
+		return note(key("edit-server") + " edits its entry and variables, " + key("reload") + " restarts it, " + key("pager") + " shows its output, " + key("open") + " diagnoses it.")
 	case registry.StateDisabled:
 		return note("Disabled: not started, hidden. " + key("enable") + " enables it.")
 	case registry.StateNeedsLogin:
@@ -28,7 +28,7 @@ func serverHelp(s registry.ServerState, key func(string) string) []viewer.Sectio
 				viewer.Section{Kind: viewer.Text, Text: termtext.Goblin("login", s.Name)})
 		}
 		return append(blocks,
-			viewer.Section{Kind: viewer.Note, Text: "Or set the required header, usually this one, in the config. The variable must be set where Goblin starts:"},
+			viewer.Section{Kind: viewer.Note, Text: "Or set the required header, usually this one, in the config (" + key("edit-server") + "). The variable must be set where Goblin starts:"},
 			viewer.Section{Kind: viewer.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/serverform"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
@@ -279,6 +280,9 @@ func (p *Servers) recentColumn(title string, rank int, what Measure) serverCol {
 func (p *Servers) problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
 		return p.app.KeyOf("log-in") + " logs in: " + uicontext.SanitizeLine(strings.TrimPrefix(s.LastError, string(s.State)+": "))
+	}
+	if name := serverform.UnsetVariable(s.LastError); name != "" {
+		return p.app.KeyOf("edit-server") + " sets " + uicontext.SanitizeLine(name) + ": " + uicontext.SanitizeLine(s.LastError)
 	}
 	return uicontext.SanitizeLine(s.LastError)
 }
