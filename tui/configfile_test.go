@@ -17,7 +17,7 @@ type fakeConfig struct {
 	failing error
 	entry   *report.ServerEntry
 	preview *report.EditPreview
-	lacks   string
+	problem string
 	edit    report.ServerEdit // the last one
 	saved   bool
 }
@@ -62,16 +62,100 @@ func TestTheConfigIsEditedUntilItIsValid(t *testing.T) {
 	require.Contains(t, r.screen(), "goblin init creates one")
 }
 
-func (c *fakeConfig) ServerEntry(string) (*report.ServerEntry, error) { return c.entry, c.failing }
+func (c *fakeConfig) ServerEntry(server string) (*report.ServerEntry, error) {
+	if c.entry == nil && c.failing == nil {
+		return nil, errors.New("no entry of " + server)
+	}
+	return c.entry, c.failing
+}
 
 func (c *fakeConfig) PreviewEdit(edit report.ServerEdit) (*report.EditPreview, error) {
 	c.edit = edit
 	return c.preview, c.failing
 }
 
-func (c *fakeConfig) TryEdit(context.Context, report.ServerEdit) (string, error) { return c.lacks, nil }
+func (c *fakeConfig) TryEdit(context.Context, report.ServerEdit) (string, error) {
+	return c.problem, nil
+}
 
 func (c *fakeConfig) SaveEdit(edit report.ServerEdit) (report.Reload, error) {
 	c.edit, c.saved = edit, true
 	return report.Reload{Changed: []report.ServerChange{{Server: edit.Entry.Server, Keys: []string{"env"}}}}, c.failing
+}
+
+func webEntry() *report.ServerEntry {
+	return &report.ServerEntry{Server: "legacy", File: "/etc/goblin/work.yaml", Others: []string{"tools"}, Fields: []report.ServerField{
+		{Path: []string{"command"}, Value: "npx"},
+		{Path: []string{"args"}, List: true, Value: []string{"-y", "pkg"}},
+		{Path: []string{"env", "API_KEY"}, Value: "${WEB_KEY}"},
+		{Path: []string{"env", "PASSWORD"}, Value: "[hidden]"},
+		{Path: []string{"env"}, List: true},
+		{Path: []string{"disabled"}, Flag: true, Value: false},
+	}}
+}
+
+// The fix of a failed server takes its key, the value, and two keys.
+func TestAVariableOfAFailedServerIsFixedInAForm(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 100, 40, plainEnv)
+	r.reg.SetState("legacy", registry.ServerState{State: registry.StateFailed, LastError: "/etc/goblin/work.yaml:4: ${WEB_KEY} is not set, but env.API_KEY needs it"})
+	r.refresh(registry.Servers)
+	r.backend.entry = webEntry()
+	r.keys("1 G")
+	require.Contains(t, r.screen(), "C-e sets WEB_KEY: ")
+	r.keys("ctrl+e")
+	require.Contains(t, r.screen(), "Only in the file (C-o): tools.")
+	require.Contains(t, r.screen(), "> API_KEY")
+	r.keys("ctrl+s")
+	require.Contains(t, r.screen(), "no changes")
+	r.backend.preview = &report.EditPreview{Diff: []string{"-  API_KEY: ${WEB_KEY}", "+  API_KEY: ${keyring:legacy.API_KEY}"}, Secrets: []string{"env.API_KEY"}, Place: "the system's keyring", Keyring: true, Starts: true}
+	r.backend.problem = "exit status 1\x1b[2J; read the output"
+	r.keys("ctrl+u s e c ctrl+s")
+	for _, want := range []string{"Save this change?", "+  API_KEY: ${keyring:legacy.API_KEY}", "It goes to the system's keyring.", "y store it, test and save"} {
+		require.Contains(t, r.screen(), want)
+	}
+	r.keys("y")
+	require.Contains(t, r.screen(), `not saved: exit status 1\x1b[2J; read the output. C-s again saves it anyway.`)
+	require.False(t, r.backend.saved)
+	r.keys("ctrl+s y")
+	require.Equal(t, []report.ServerValue{{Path: []string{"env", "API_KEY"}, Value: "sec"}}, r.backend.edit.Values)
+	require.True(t, r.backend.edit.Keyring)
+	require.Contains(t, r.screen(), "Reloaded: ~ legacy (env)")
+	require.NotContains(t, r.screen(), "Edit legacy")
+}
+
+func TestAFormIsNotSavedOverAnothersChange(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 100, 40, plainEnv)
+	r.backend.entry = webEntry()
+	r.keys("1 ctrl+e ctrl+u n e w tab tab tab tab N = v")
+	require.Contains(t, r.screen(), "N=v")
+	r.backend.failing = &report.FileChangedError{File: "/etc/goblin/work.yaml", Diff: []string{"-  cwd: /a", "+  cwd: /b"}}
+	r.keys("ctrl+s")
+	require.Contains(t, r.screen(), "changed by another program")
+	require.Contains(t, r.screen(), "+  cwd: /b")
+	r.backend.failing = nil
+	fresh := webEntry()
+	fresh.Fields = append(fresh.Fields, report.ServerField{Path: []string{"cwd"}, Value: "/b"})
+	r.backend.entry = fresh
+	r.keys("y")
+	require.Contains(t, r.screen(), "/b")
+	r.backend.preview = &report.EditPreview{Diff: []string{"+  command: new"}}
+	r.keys("ctrl+s y")
+	require.True(t, r.backend.saved)
+	require.Equal(t, []report.ServerValue{{Path: []string{"command"}, Value: "new"}, {Path: []string{"env", "N"}, Value: "v"}}, r.backend.edit.Values)
+}
+
+func TestTheConfigOfARecordingIsNotEdited(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 100, 30, plainEnv)
+	r.app.ReadOnly = "this is a recording"
+	r.keys("1 ctrl+o")
+	require.Contains(t, r.screen(), "this is a recording; nothing can be changed")
+	r.app.ReadOnly = ""
+	r.reg.SetMistakes([]registry.Mistake{{File: "/etc/goblin/work.yaml", Line: 12, Text: "duplicate server"}})
+	r.backend.failing = errors.New("fix the mistakes in work.yaml first: duplicate server")
+	r.keys("ctrl+e")
+	require.Contains(t, r.screen(), "Config not reloaded: 1 error", "its mistakes are offered")
+	require.Contains(t, r.screen(), "fix the mistakes in work.yaml first")
 }

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Set changes one value of a server's entry. The path is a key, such as "args", or a key
-// and a name in its mapping, such as "env" and "API_KEY". Values are texts, booleans and
+// Set changes one value of a server's entry. The path is a key, such as "args". For a
+// mapping, a name follows, such as "env" and "API_KEY". Values are texts, booleans and
 // []string. nil removes the value, and a mapping that would be empty. Set returns ErrNone
 // for an unknown server.
 func (f *File) Set(server string, value any, path ...string) error {

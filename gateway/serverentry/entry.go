@@ -56,6 +56,9 @@ func (e *Editor) open() (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.IsNew() {
+		return nil, fmt.Errorf("%s does not exist anymore", e.Path)
+	}
 	cfg, err := config.Parse(e.Path, f.Text(), os.LookupEnv)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/e2e"
 	"goblin/registry"
+	"goblin/registry/report"
 )
 
 // The UI's changes are saved, leave the rest of the file unchanged, and take effect.
@@ -107,4 +108,44 @@ func TestTheDemoHasNoConfigToChange(t *testing.T) {
 	i, err := New(Options{Config: &config.Config{Demo: true}, Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "no config file to edit")
+}
+
+// A reload on request reports all changes since the file was opened, and mistakes.
+func TestAnEditOfTheConfigIsReported(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write("servers:\n  odd: {command: none-such, disabled: true}\n  old: {command: none-such, disabled: true}\n")
+	cfg, err := config.Load(path)
+	require.NoError(t, err)
+	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	where, line, reload, err := i.OpenConfig("old")
+	require.NoError(t, err)
+	require.Equal(t, path, where)
+	require.Equal(t, 3, line)
+	result := reload()
+	require.Equal(t, "no changes", result.String())
+	write("servers:\n  odd: {comand: none-such}\n")
+	result = reload()
+	require.True(t, result.Invalid)
+	require.Equal(t, []registry.Mistake{{File: path, Line: 2, Text: i.registry.Mistakes()[0].Text}}, i.registry.Mistakes())
+	_, err = i.ServerEntry("odd")
+	require.ErrorContains(t, err, "fix the mistakes")
+	write("servers:\n  web: {command: none-such, disabled: true}\n  odd: {command: none-such, args: [a], disabled: true}\nrules: [{when: x, then: deny}]\nlog: {level: debug}\n")
+	i.Reload() // the watcher may be first
+	result = reload()
+	require.Equal(t, "reloaded: + web, ~ odd (args), - old, rules; after a restart of the daemon (goblin stop): log.level", result.String())
+	require.Empty(t, i.registry.Mistakes())
+
+	entry, err := i.ServerEntry("odd")
+	require.NoError(t, err)
+	result, err = i.SaveEdit(report.ServerEdit{Entry: entry, Values: []report.ServerValue{{Path: []string{"env", "A"}, Value: "b"}}})
+	require.NoError(t, err)
+	require.Equal(t, "reloaded: ~ odd (env)", result.String())
+	lacks, err := i.TryEdit(within(t), report.ServerEdit{Entry: entry})
+	require.Error(t, err, "the file changed")
+	require.Empty(t, lacks)
+	_, _, _, err = i.OpenConfig("none")
+	require.NoError(t, err)
 }

@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func editConfig(a *uicontext.Context, server string, line int) tea.Cmd {
 		return keys.FuncMsg(func() tea.Cmd {
 			cmd := ShowReload(a, result)
 			if failed != nil {
-				a.Complain("open in $EDITOR: %s", uicontext.SanitizeLine(failed.Error()))
+				a.Complain("editor failed: %s; $EDITOR sets another one", uicontext.SanitizeLine(cmp.Or(errors.Unwrap(failed), failed).Error()))
 			}
 			return tea.Batch(tea.ClearScreen, cmd)
 		})

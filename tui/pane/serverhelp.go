@@ -18,7 +18,7 @@ func serverHelp(s registry.ServerState, key func(string) string) []viewer.Sectio
 	case registry.StateSleeping:
 		return note("Idle until its next use; " + key("open") + " starts it now.")
 	case registry.StateFailed, registry.StateRetrying:
-		return note(key("edit-server") + " edits its entry and variables, " + key("reload") + " restarts it, " + key("pager") + " shows its output, " + key("open") + " diagnoses it.")
+		return note(key("reload") + " restarts it, " + key("pager") + " shows its output, " + key("edit-server") + " edits its entry, " + key("open") + " diagnoses it.")
 	case registry.StateDisabled:
 		return note("Disabled: not started, hidden. " + key("enable") + " enables it.")
 	case registry.StateNeedsLogin:

@@ -1,7 +1,7 @@
 // Package serverform edits a server's entry in the config by a form.
 //
-// The form shows the text of the change before it is written, tests the server once, and
-// never overwrites another program's change.
+// It shows the text of the change, tests the server once, then writes. A change by
+// another program is never overwritten.
 package serverform
 
 import (
