@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/candidate"
 	"goblin/registry/export"
 	"goblin/registry/report"
 	"goblin/tui/dialog"
@@ -67,6 +68,9 @@ type fakeBackend struct {
 	fails    error
 	lacking  string // problem that TryServer reports
 	tried    int
+	clients  candidate.ClientServers
+	frozen   error // why the config cannot be changed
+	registry func(ctx context.Context, words []string) (*candidate.SearchResult, error)
 	finds    report.Diagnosis
 	defined  report.Definition
 	usage    report.Report
@@ -132,6 +136,34 @@ func (b *fakeBackend) TryServer(context.Context, string, map[string]any) (string
 func (b *fakeBackend) AddServer(name string, entryKeys map[string]any) error {
 	text, _ := json.Marshal(entryKeys) // strings and lists of strings
 	return b.record("add " + name + " " + string(text))
+}
+
+func (b *fakeBackend) AddDefinition(ctx context.Context, d *candidate.Definition, untested bool) (string, error) {
+	if !untested {
+		if lacks, err := b.TryServer(ctx, d.Name, d.Keys); lacks != "" || err != nil {
+			return lacks, err
+		}
+	}
+	for _, s := range d.Secrets {
+		if err := b.record("secret " + s.Name + " " + s.Value); err != nil {
+			return "", err
+		}
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return "", b.AddServer(d.Name, d.Keys)
+}
+
+func (b *fakeBackend) ClientServers() (*candidate.ClientServers, error) {
+	return &b.clients, b.frozen
+}
+
+func (b *fakeBackend) SearchRegistry(ctx context.Context, words []string) (*candidate.SearchResult, error) {
+	if b.registry == nil {
+		return &candidate.SearchResult{Registry: "https://registry.example"}, nil
+	}
+	return b.registry(ctx, words)
 }
 
 func (b *fakeBackend) RemoveServer(server string) error { return b.record("remove " + server) }

@@ -6,6 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
+	"goblin/tui/addserver"
 	"goblin/tui/breakpoints"
 	"goblin/tui/compare"
 	"goblin/tui/dialog"
@@ -78,6 +79,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
 		{by("Comparison", "compare"), compare.Keys()},
+		{"New servers", addserver.Keys()},
 		{by("Breakpoints", "rules"), breakpoints.Keys()},
 		{by("Copy as", "copy-content"), new(dialog.Snippets).Keys()},
 		{by("Profiles", "view"), (*dialog.ProfileChooser)(nil).Keys()},

@@ -17,7 +17,7 @@ func TestServersAreAddedByAForm(t *testing.T) {
 		"remote":    {target: "https://h/mcp", headers: "Authorization: Bearer ${T}", want: `add new {"headers":{"Authorization":"Bearer ${T}"},"url":"https://h/mcp"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText(tt.target)
+			r := newFailingUI(t, 100, 40).keys("1 a enter").typeText("new").keys("tab").typeText(tt.target)
 			for _, list := range []string{tt.args, tt.env, tt.headers} {
 				if r.keys("tab"); list != "" {
 					r.typeText(list)
@@ -33,26 +33,26 @@ func TestServersAreAddedByAForm(t *testing.T) {
 
 func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
 	t.Parallel()
-	r := newFailingUI(t, 100, 40).keys("1 a").typeText("no name").keys("ctrl+s")
+	r := newFailingUI(t, 100, 40).keys("1 a enter").typeText("no name").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
-	require.Len(t, r.app.Dialogs, 1)
+	require.Len(t, r.app.Dialogs, 2)
 
-	r = newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText("https://h").keys("tab").typeText("x").keys("ctrl+s")
+	r = newFailingUI(t, 100, 40).keys("1 a enter").typeText("new").keys("tab").typeText("https://h").keys("tab").typeText("x").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
 	require.Contains(t, r.screen(), "arguments and variables only apply")
 
 	r = newFailingUI(t, 100, 40)
 	r.backend.fails = errors.New("there is a server \"new\" already\x1b[2J")
-	r.keys("1 a").typeText("new").keys("tab").typeText("x").keys("ctrl+s")
+	r.keys("1 a enter").typeText("new").keys("tab").typeText("x").keys("ctrl+s")
 	require.Contains(t, r.screen(), `there is a server "new" already`)
-	require.Len(t, r.app.Dialogs, 1, "the input must be kept")
+	require.Len(t, r.app.Dialogs, 2, "the input must be kept")
 }
 
 func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 100, 40)
 	r.backend.lacking = "there is no file /no/prog\x1b[2J; correct the path in command"
-	r.keys("1 a").typeText("new").keys("tab").typeText("/no/prog").keys("ctrl+s")
+	r.keys("1 a enter").typeText("new").keys("tab").typeText("/no/prog").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
 	require.Contains(t, r.screen(), "! not added: there is no file /no/prog")
 	require.Contains(t, r.screen(), "C-s again adds")
@@ -68,7 +68,7 @@ func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
 
 func TestAFormThatIsLeftAddsNothing(t *testing.T) {
 	t.Parallel()
-	r := newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText("prog")
+	r := newFailingUI(t, 100, 40).keys("1 a enter").typeText("new").keys("tab").typeText("prog")
 	cmd := r.app.Update(keyOf("ctrl+s"))
 	require.Contains(t, r.screen(), "Add a server: testing, esc cancels")
 	require.Nil(t, r.app.Update(keyOf("ctrl+s")), "once is enough")
@@ -80,7 +80,7 @@ func TestAFormThatIsLeftAddsNothing(t *testing.T) {
 
 func TestTheFormOfAServerSaysInWordsWhatItWants(t *testing.T) {
 	t.Parallel()
-	r := newFailingUI(t, 100, 40).keys("1 a")
+	r := newFailingUI(t, 100, 40).keys("1 a enter")
 	require.NotContains(t, r.screen(), "a-z")
 	r.typeText("no name").keys("tab").typeText("x").keys("ctrl+s")
 	require.Contains(t, r.screen(), "allowed: letters, digits, and . _ - (not first); up to 64")

@@ -10,6 +10,7 @@ import (
 	"goblin/gateway/recorder"
 	"goblin/gateway/telemetry"
 	"goblin/registry"
+	"goblin/registry/candidate"
 	"goblin/registry/recording"
 	"goblin/registry/report"
 	"goblin/registry/savedcall"
@@ -47,6 +48,19 @@ func (Backend) TryServer(context.Context, string, map[string]any) (string, error
 
 // AddServer fails.
 func (Backend) AddServer(string, map[string]any) error { return errReadOnly }
+
+// ClientServers fails.
+func (Backend) ClientServers() (*candidate.ClientServers, error) { return nil, errReadOnly }
+
+// SearchRegistry fails.
+func (Backend) SearchRegistry(context.Context, []string) (*candidate.SearchResult, error) {
+	return nil, errReadOnly
+}
+
+// AddDefinition fails.
+func (Backend) AddDefinition(context.Context, *candidate.Definition, bool) (string, error) {
+	return "", errReadOnly
+}
 
 // RemoveServer fails.
 func (Backend) RemoveServer(string) error { return errReadOnly }

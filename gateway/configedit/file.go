@@ -188,8 +188,8 @@ func (f *File) Save() error {
 	if f.IsNew() != (err != nil) || !bytes.Equal(now, f.found) {
 		return fmt.Errorf("%s %w", f.path, ErrChanged)
 	}
-	if !f.IsNew() && f.mode&0o200 == 0 {
-		return fmt.Errorf("%s is read-only (mode %04o); run chmod u+w on it or change its source", f.path, f.mode)
+	if err := f.CheckWritable(); err != nil {
+		return err
 	}
 	if err := f.write(text); err != nil {
 		return fmt.Errorf("write %s: %w", f.path, err)
@@ -198,6 +198,14 @@ func (f *File) Save() error {
 		f.mode = 0o600
 	}
 	f.found = text
+	return nil
+}
+
+// CheckWritable fails if the mode of an existing file forbids changes.
+func (f *File) CheckWritable() error {
+	if !f.IsNew() && f.mode&0o200 == 0 {
+		return fmt.Errorf("%s is read-only (mode %04o); run chmod u+w on it or change its source", f.path, f.mode)
+	}
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	}
 	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
+		Config: s.cfg, Version: p.App.Version.Version, Getenv: p.App.Getenv, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Endpoint: &s.endpoint, FindEndpoint: func() (daemon.Endpoint, error) { return p.App.FindDaemon(s.cfg.Path) },
 		Screen: h.showRemote, Pins: s.pins, NoPinsReason: s.noPins, CallApprovals: p.App.CallApprovalsPath(s.cfg), Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Recordings: p.recordings(s.cfg), Saved: p.App.SavedDir(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Secrets: p.App.Secrets(), Catalog: p.App.ListCacheDir(), Runtime: s.endpoint.Dir, Extend: p.Extend,
 	}

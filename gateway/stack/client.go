@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/mcpclient"
 	"goblin/gateway/oauth"
 	"goblin/registry"
+	"goblin/registry/candidate"
 	"goblin/registry/recording"
 	"goblin/registry/report"
 	"goblin/registry/savedcall"
@@ -38,6 +39,9 @@ type stackActions interface {
 	PreviewEdit(edit report.ServerEdit) (*report.EditPreview, error)
 	TryEdit(ctx context.Context, edit report.ServerEdit) (lacks string, err error)
 	SaveEdit(edit report.ServerEdit) (report.Reload, error)
+	ClientServers() (*candidate.ClientServers, error)
+	SearchRegistry(ctx context.Context, words []string) (*candidate.SearchResult, error)
+	AddDefinition(ctx context.Context, d *candidate.Definition, untested bool) (lacks string, err error)
 	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
 	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)

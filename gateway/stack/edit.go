@@ -13,15 +13,15 @@ import (
 
 // AddServer adds a server to the config file and starts serving it.
 func (i *Stack) AddServer(name string, keys map[string]any) error {
-	return i.edit(addServerEdit(name, keys))
+	return i.edit(addServerEdit(configedit.Server{Name: name, Keys: keys}))
 }
 
-func addServerEdit(name string, keys map[string]any) func(*configedit.File) error {
+func addServerEdit(s configedit.Server) func(*configedit.File) error {
 	return func(f *configedit.File) error {
-		if !config.ValidName(name) {
-			return fmt.Errorf("%q is not a valid server name", name)
+		if !config.ValidName(s.Name) {
+			return fmt.Errorf("%q is not a valid server name", s.Name)
 		}
-		return f.Add(configedit.Server{Name: name, Keys: keys})
+		return f.Add(s)
 	}
 }
 
@@ -29,7 +29,11 @@ func addServerEdit(name string, keys map[string]any) func(*configedit.File) erro
 // problem, or "". A required login and definitions that some clients refuse are not
 // problems. It blocks like [Stack.Diagnose].
 func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
-	f, err := i.editedFile(addServerEdit(name, keys))
+	return i.tryServer(ctx, configedit.Server{Name: name, Keys: keys})
+}
+
+func (i *Stack) tryServer(ctx context.Context, added configedit.Server) (lacks string, err error) {
+	f, err := i.editedFile(addServerEdit(added))
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +41,7 @@ func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any)
 	if err != nil {
 		return "", err
 	}
-	return i.try(ctx, cfg, name), nil
+	return i.try(ctx, cfg, added.Name), nil
 }
 
 // try starts a server of an unsaved config once and returns its first problem, or "".
@@ -88,6 +92,9 @@ func (i *Stack) editedFile(change func(f *configedit.File) error) (*configedit.F
 	f, err := configedit.Open(i.o.Config.Path)
 	if err != nil {
 		return nil, err
+	}
+	if f.IsNew() {
+		return nil, fmt.Errorf("%s was deleted; restore it first", f.Path())
 	}
 	err = change(f)
 	if errors.Is(err, configedit.ErrNone) {

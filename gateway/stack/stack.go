@@ -48,6 +48,7 @@ import (
 type Options struct {
 	Config  *config.Config
 	Version string
+	Getenv  func(name string) string // nil: os.Getenv
 	Logger  *slog.Logger
 	Log     string   // for [daemon.Status], or ""
 	Only    []string // nil: all enabled servers

@@ -9,7 +9,7 @@ import (
 // textPlaces are the places where characters are text, and multilinePlaces those with
 // multi-line text.
 const (
-	textPlaces      = InFilter | InForm | InPalette | InHelp | InSearch | InValues | InQuery | InLine | InSampling
+	textPlaces      = InFilter | InForm | InPalette | InHelp | InSearch | InValues | InQuery | InLine | InSampling | InNewServer
 	multilinePlaces = InForm | InSampling
 )
 
@@ -111,6 +111,14 @@ func listActions() []Action {
 		{"values.down", []string{"down", "ctrl+n"}, InValues},
 		{"values.page-up", []string{"pgup"}, InValues},
 		{"values.page-down", []string{"pgdown"}, InValues},
+		{"add.choose", []string{"enter"}, InNewServer},
+		{"add.other", []string{"tab"}, InNewServer},
+		{"add.copy", []string{"ctrl+y"}, InNewServer},
+		{"add.close", []string{"esc", "ctrl+c"}, InNewServer},
+		{"add.up", []string{"up", "ctrl+p"}, InNewServer},
+		{"add.down", []string{"down", "ctrl+n"}, InNewServer},
+		{"add.page-up", []string{"pgup"}, InNewServer},
+		{"add.page-down", []string{"pgdown"}, InNewServer},
 		{"mistakes.edit", []string{"enter", "E"}, InMistakes},
 		{"mistakes.copy", []string{"c"}, InMistakes},
 		{"mistakes.close", []string{"esc", "q", "!", "ctrl+c"}, InMistakes},

@@ -48,6 +48,7 @@ const (
 	InSnippets
 	InCompare
 	InRules
+	InNewServer
 
 	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage | InSaved
 	InCatalog = InTools | InPrompts | InResources
@@ -64,7 +65,7 @@ var placeNames = [...]string{
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
 	"the JSON query", "a line of text", "confirmations", "URLs to open",
-	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison", "the breakpoints",
+	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison", "the breakpoints", "new servers",
 }
 
 // String lists the places in words.

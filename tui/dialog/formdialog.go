@@ -23,6 +23,9 @@ type FormDialog struct {
 	Submit func(args, meta json.RawMessage) tea.Cmd // must close the dialog itself
 	warned bool                                     // that Esc discards input
 	Refuse func(declined bool) tea.Cmd              // may be nil
+	// Interrupt stops what Submit started and reports whether there was anything. The form
+	// then stays open. It may be nil.
+	Interrupt func() bool
 	// Save saves the values as a call; nil: the form is no call.
 	Save func(args, meta json.RawMessage) tea.Cmd
 	h    int // largest height so far
@@ -74,6 +77,9 @@ func (d *FormDialog) handleAction(action form.Action, cmd tea.Cmd) tea.Cmd {
 		}
 		return tea.Batch(cmd, d.Submit(args, meta))
 	case form.Cancelled, form.Declined:
+		if d.Interrupt != nil && d.Interrupt() {
+			return cmd
+		}
 		if action == form.Cancelled && d.Form.IsEdited() && !d.warned {
 			d.warned = true
 			d.Form.ShowError(d.Screen.KeyOf("form.cancel") + " again discards your input")

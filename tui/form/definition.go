@@ -41,6 +41,7 @@ type Field struct {
 	Schema                   json.RawMessage // shown beside JSON
 	Completes                bool            // request completions while typing
 	OneLine                  bool            // never multi-line; pasted breaks become spaces
+	Secret                   bool            // a Text that is drawn as stars, except references
 	// Inline merges the value's members into the surrounding object, which has
 	// alternatives for some.
 	Inline bool

@@ -116,6 +116,9 @@ func (f *field) setText(s string, multi bool) {
 	if multi {
 		f.text = textfield.NewArea(f.look)
 	}
+	if f.Secret && !multi {
+		f.text.Mask()
+	}
 	f.text.SetValue(s)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/addserver"
 	"goblin/tui/dialog"
 	"goblin/tui/serverform"
 )
@@ -70,9 +71,9 @@ func (p *Servers) errorTexts(server string) (all []string) {
 	return all
 }
 
-// Add opens the form of a new server, and selects the server once it was added.
+// Add opens the search for new servers, and selects the server once it was added.
 func (p *Servers) Add() tea.Cmd {
-	return dialog.NewServerForm(p.app.Context, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
+	return addserver.Open(p.app.Context, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
 }
 
 func (p *Servers) remove(s registry.ServerState) tea.Cmd {

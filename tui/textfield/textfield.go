@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/bubbles/textarea"
 	"github.com/charmbracelet/bubbles/textinput"
@@ -38,6 +39,7 @@ type Field struct {
 	off     int      // first drawn row
 	at      int      // when last drawn
 	left    int      // first drawn character of it
+	masked  bool
 }
 
 // New returns an empty single-line field.
@@ -56,6 +58,14 @@ func NewArea(lk *theme.Theme) Field {
 func NewWrapped(lk *theme.Theme) Field {
 	return Field{look: lk, multi: true, escapes: escapes{keeps: isInvisible}, rows: []string{""}}
 }
+
+// Mask hides the text of a single-line field, except references such as ${TOKEN}.
+func (t *Field) Mask() { t.masked = true }
+
+// hides reports whether a line is drawn as stars.
+func (t *Field) hides(line string) bool { return t.masked && !strings.HasPrefix(line, "${") }
+
+func stars(n int) string { return strings.Repeat("*", n) }
 
 // HasLineBreaks reports whether only an area preserves a pasted text.
 func HasLineBreaks(msg tea.KeyMsg) bool {
@@ -230,7 +240,12 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
 	runes := []rune(t.escapes.escape(line))
 	col = min(col, len(runes))
-	shown := func(runes []rune) string { return termtext.Line(t.escapes.unescape(string(runes))) }
+	shown := func(runes []rune) string {
+		if t.hides(line) {
+			return stars(len(runes))
+		}
+		return termtext.Line(t.escapes.unescape(string(runes)))
+	}
 	if t.at != row {
 		t.at, t.left = row, 0
 	}
@@ -304,7 +319,10 @@ func clip(s string, w int) string {
 
 // visible returns sanitized text; in an area, tabs become arrows.
 func (t *Field) visible(s string) string {
-	if !t.multi {
+	switch {
+	case t.hides(s):
+		return stars(utf8.RuneCountInString(s))
+	case !t.multi:
 		return termtext.Line(s)
 	}
 	parts := strings.Split(s, "\t")

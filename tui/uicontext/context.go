@@ -124,6 +124,7 @@ func (c *Context) Do(run func() error, failed string, done func() tea.Cmd) tea.C
 type Backend interface {
 	SavedCalls
 	ConfigFile
+	NewServers
 	// Request sends one MCP request and returns its raw result. progress receives the raw
 	// params of notifications/progress in order, never after the return. The end of ctx
 	// cancels the request. An error response has the methods ErrorCode() int and

@@ -34,7 +34,9 @@ func TestServersAreChangedOnTheScreen(t *testing.T) {
 	other.Shows("1 up")
 
 	p.Types("1a")
-	p.Shows("Add a server")
+	p.Shows("By hand")
+	p.Keys("Enter")
+	p.Shows("command or URL")
 	p.Types("notes")
 	p.Keys("Tab")
 	p.Types(e2e.Goblin + " demo-server notes")
