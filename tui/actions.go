@@ -11,6 +11,7 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
+	"goblin/tui/home"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
@@ -30,13 +31,7 @@ func (a *app) showPastCalls() tea.Cmd {
 	return cmd
 }
 
-// nextAlert shows the first stopped request, or the mistakes in the config.
-func (a *app) nextAlert() tea.Cmd {
-	if cmd, ok := a.rules.ShowNext(); ok {
-		return cmd
-	}
-	return dialog.NewMistakes(a.Context)
-}
+func (a *app) home() *home.Pane { return a.Panes[pane.PaneHome].(*home.Pane) }
 
 // ruleTarget returns the requests that a new rule matches.
 func (a *app) ruleTarget() breakpoints.Target {

@@ -16,6 +16,7 @@ import (
 	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
 	"goblin/tui/help"
+	"goblin/tui/home"
 	"goblin/tui/images"
 	"goblin/tui/keys"
 	"goblin/tui/palette"
@@ -91,7 +92,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.SetTheme()
 	a.bar = textfield.New(a.Theme)
 	a.Calls = uicontext.NewCalls(a.Context)
-	a.AddPanes(usage.New(a.Layout), saved.New(a.Layout))
+	a.AddPanes(usage.New(a.Layout), saved.New(a.Layout), home.New(a.Layout, &a.questions, a.rules))
 	a.changes = a.Reg.Watch(ctx)
 	a.header.updateRates(a)
 	a.knownSessions = a.Reg.Sessions()
@@ -230,17 +231,15 @@ func (a *app) refreshClocks() tea.Cmd {
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
-	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight())
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight(), a.home().Beat())
 }
 
 // Update is the only place where the UI's state changes.
 func (a *app) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
-		a.Touched = true
 		return tea.Batch(a.handleKeys(msg), a.UpdateDetail())
 	case tea.MouseMsg:
-		a.Touched = true
 		return tea.Batch(a.handleMouse(msg), a.UpdateDetail())
 	}
 	return tea.Batch(a.handleBackground(msg), a.UpdateDetail())

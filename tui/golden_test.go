@@ -50,6 +50,7 @@ func (r *testUI) goldenSection() string {
 func TestGoldenScreens(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, keys string }{
+		{"home", "9"},
 		{"servers", "1"},
 		{"servers-add", "1 a"},
 		{"tools", "2"},

@@ -435,9 +435,8 @@ func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h 
 		r.run(p.Refresh(registry.AllChanges))
 	}
 	r.run(r.app.UpdateDetail())
-	r.app.Touched = true // as after a key; see TestAScreenOpensOnTheFirstServerThatFailed
 	for i := range r.app.Panes {
-		r.app.UsedPanes[i] = true // … and TestTheCursorOfANewScreenIsOnWhatCanBeUsed
+		r.app.UsedPanes[i] = true // as after a key; see TestTheCursorOfANewScreenIsOnWhatCanBeUsed
 	}
 	return r
 }

@@ -121,14 +121,7 @@ func (a *app) headerLine() string {
 	if name := a.configName(); name != "" {
 		b.WriteString("  " + uicontext.SanitizeLine(name))
 	}
-	if len(a.Reg.Mistakes()) > 0 {
-		mark := "! config invalid"
-		if a.W >= 100 {
-			mark += ", " + a.KeyOf("mistakes") + " shows why"
-		}
-		b.WriteString("  " + lk.Bad.On(mark))
-	}
-	if text := a.rules.Badge(); text != "" {
+	if text := a.home().Badge(); text != "" {
 		b.WriteString("  " + lk.Bad.On(text))
 	}
 	if h.ready > 0 || h.servers == 0 {
@@ -189,19 +182,25 @@ func (a *app) appendSparklines(line string, room int) string {
 }
 
 func (a *app) tabs() (line string, ends pane.Tabs) {
-	if line, ends = a.tabsOf(false); theme.Width(line) > a.W {
-		return a.tabsOf(true)
+	for _, letters := range []int{maxTabName, 4, 3, 2} {
+		if line, ends = a.tabsOf(letters); theme.Width(line) <= a.W {
+			break
+		}
 	}
 	return line, ends
 }
 
-func (a *app) tabsOf(short bool) (line string, ends pane.Tabs) {
+// maxTabName is the longest name of a tab, in bytes.
+const maxTabName = 16
+
+// tabsOf shortens the names of tabs except the open one.
+func (a *app) tabsOf(letters int) (line string, ends pane.Tabs) {
 	var texts []string
 	for i, p := range a.Panes {
 		name, count := p.Tab()
 		text := name
-		if short && i != a.Open {
-			text = name[:min(4, len(name))]
+		if i != a.Open {
+			text = name[:min(letters, len(name))]
 		}
 		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
 			text = keymap.FormatKey(b.Keys[0]) + " " + text

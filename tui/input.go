@@ -50,6 +50,11 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 		a.Flash = uicontext.Flash{}
 	}
 	if n := len(a.Dialogs); n > 0 {
+		if b := a.keys.Find(msg, keymap.Anywhere); b != nil && b.ID == "mistakes" {
+			if cmd, ok := a.home().NextAfter(a.Dialogs[n-1]); ok {
+				return cmd
+			}
+		}
 		return a.SendToDialog(msg)
 	}
 	if a.filtering {
@@ -87,9 +92,9 @@ func (a *app) whyDisabled(b *keys.Binding) string {
 	if why := a.whyReadOnly(b.ID); why != "" {
 		return why
 	}
-	why := b.WhyDisabled
+	why := a.Handlers[a.Open][b.ID].WhyDisabled
 	if why == nil {
-		why = a.Handlers[a.Open][b.ID].WhyDisabled
+		why = b.WhyDisabled
 	}
 	if why == nil {
 		return ""

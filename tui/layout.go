@@ -68,6 +68,9 @@ func (a *app) body(g pane.Geometry) []string {
 }
 
 func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
+	if _, frames := p.(interface{ DrawsFrames() }); frames {
+		return p.Lines(a.Theme, g.List.W, g.List.H, !a.Inside)
+	}
 	w, h := g.List.W-2*g.Border, g.List.H-2*g.Border
 	lines := p.Lines(a.Theme, w, h, !a.Inside)
 	none := p.Rows().Len() == 0

@@ -32,12 +32,12 @@ const enterScreen, leaveScreen = "\x1b[?1049h", "\x1b[?1049l"
 
 func (o *output) setCursor(x, y int) { o.cursor.Store(uint32(y+1)<<16 | uint32(x+1)&0xffff) }
 
-// home begins each frame of Bubble Tea's renderer.
-const home = "\x1b[H"
+// cursorHome begins each frame of Bubble Tea's renderer.
+const cursorHome = "\x1b[H"
 
 // Write writes Bubble Tea's output except its frames.
 func (o *output) Write(frame []byte) (int, error) {
-	if bytes.HasPrefix(frame, []byte(home)) {
+	if bytes.HasPrefix(frame, []byte(cursorHome)) {
 		return len(frame), nil
 	}
 	o.mu.Lock()

@@ -48,7 +48,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		require.Empty(t, terminal.take(), "the alternate buffer is not active yet")
 
 		_, _ = out.Write([]byte(enterScreen))
-		_, _ = out.Write([]byte(home + "a frame of Bubble Tea"))
+		_, _ = out.Write([]byte(cursorHome + "a frame of Bubble Tea"))
 		require.Equal(t, []string{enterScreen}, terminal.take())
 		time.Sleep(time.Second)
 		p.show("one\ntwo", true)

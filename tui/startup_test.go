@@ -13,50 +13,10 @@ import (
 	"goblin/tui/pane"
 )
 
-func TestAScreenOpensOnTheFirstServerThatFailed(t *testing.T) {
-	t.Parallel()
-	fails := func(r *testUI, server string, state registry.State) *testUI {
-		r.reg.SetState(server, registry.ServerState{State: state, LastError: "no such program"})
-		return r.refresh(registry.Servers)
-	}
-	for _, c := range []struct {
-		name    string
-		before  func(r *testUI)
-		state   registry.State
-		servers bool
-	}{
-		{"it failed", func(*testUI) {}, registry.StateFailed, true},
-		{"it needs a login", func(*testUI) {}, registry.StateNeedsLogin, true},
-		{"it is tried again", func(*testUI) {}, registry.StateRetrying, false},
-		{"the user has pressed something", func(r *testUI) { r.keys("j") }, registry.StateFailed, false},
-		{"the UI is not new", func(r *testUI) { r.clock.advance(time.Minute) }, registry.StateFailed, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-			r := newTestUIWith(t, registry.New(registry.Options{Servers: []string{"files", "github", "weather"}, Now: clock.now}), clock, 120, 40, plainEnv)
-			r.app.Touched = false
-			clear(r.app.UsedPanes)
-			r.setReady("files").setReady("github").refresh(registry.AllChanges)
-			c.before(r)
-			fails(r, "weather", c.state)
-			if !c.servers {
-				require.Contains(t, r.screen(), "[4 Resources")
-				return
-			}
-			require.Contains(t, r.screen(), "[1 Servers")
-			require.Contains(t, r.line("│>"), "weather")
-			r.keys("4")
-			fails(r, "github", c.state)
-			require.Contains(t, r.screen(), "[4 Resources", "once")
-		})
-	}
-}
-
 func TestTheCursorOfANewScreenIsOnWhatCanBeUsed(t *testing.T) {
 	t.Parallel()
 	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	r := newTestUIWith(t, registry.New(registry.Options{Servers: []string{"a", "b"}, Now: clock.now}), clock, 120, 40, plainEnv)
-	r.app.Touched = false
 	clear(r.app.UsedPanes)
 	r.setReady("a").setReady("b")
 	r.backend.lacks[" a_one"] = "you"
@@ -79,7 +39,6 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newTestUI(t, 120, 40, "alpha", "broken").setReady("alpha")
-			r.app.Touched = false
 			clear(r.app.UsedPanes)
 			require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
 			r.refresh(registry.AllChanges).keys(c.keys)
@@ -95,7 +54,6 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 func TestTheCursorStartsOnWhatAServerOffers(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 120, 40, "alpha").setReady("alpha")
-	r.app.Touched = false
 	clear(r.app.UsedPanes)
 	require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
 	r.refresh(registry.AllChanges)
@@ -104,17 +62,19 @@ func TestTheCursorStartsOnWhatAServerOffers(t *testing.T) {
 	require.Contains(t, r.line("> "), "x:a")
 }
 
-func TestAnOwnConfigOpensOnServers(t *testing.T) {
+func TestAnOwnConfigOpensOnHome(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		daemon Daemon
-		pane   int
+		daemon  Daemon
+		servers []string
+		pane    int
 	}{
-		{Daemon{Config: "/etc/goblin/work.yaml"}, pane.PaneServers},
-		{Daemon{Config: "demo", Demo: true}, pane.PaneResources},
+		{Daemon{Config: "/etc/goblin/work.yaml"}, []string{"files"}, pane.PaneHome},
+		{Daemon{Config: "/etc/goblin/empty.yaml"}, nil, pane.PaneServers},
+		{Daemon{Config: "demo", Demo: true}, []string{"files"}, pane.PaneResources},
 	} {
 		clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-		reg := registry.New(registry.Options{Servers: []string{"files"}, Now: clock.now})
+		reg := registry.New(registry.Options{Servers: c.servers, Now: clock.now})
 		term := &fakeTerminal{w: 80, h: 24, env: plainEnv, never: make(chan struct{})}
 		a := newApp(t.Context(), Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: c.daemon}, dialog.NewQuestions(), newBackend(), term)
 		require.Equal(t, c.pane, a.Open, c.daemon.Config)

@@ -331,7 +331,7 @@ var mistakes = []mistake{
 	},
 	{
 		"two actions on one new key", "tui: {keys: {fold: f5, sort: f5}}",
-		`goblin.yaml:1: "fold" in tui.keys has the key "f5", which "sort" already uses in Servers, Tools, Prompts, Resources, Logs, Usage and Saved; choose another`, false,
+		`goblin.yaml:1: "fold" in tui.keys has the key "f5", which "sort" already uses in Servers, Tools, Prompts, Resources, Logs, Usage, Saved and Home; choose another`, false,
 	},
 	{
 		"an unknown action of forms", "tui:\n  keys: {form.submti: f5}",

@@ -13,7 +13,7 @@ import (
 )
 
 // Place is a set of panes, dialogs and other focuses where keys work.
-type Place uint32
+type Place uint64
 
 // Values of [Place].
 const (
@@ -24,6 +24,7 @@ const (
 	InLogs
 	InUsage
 	InSaved
+	InHome
 	InDetail // the detail has the focus
 
 	InFilter // typing a filter
@@ -50,18 +51,18 @@ const (
 	InRules
 	InNewServer
 
-	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage | InSaved
+	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage | InSaved | InHome
 	InCatalog = InTools | InPrompts | InResources
 	Anywhere  = InLists | InDetail
 )
 
 // Places returns the panes in the order of the documentation.
 func Places() []Place {
-	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InSaved, InDetail}
+	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InSaved, InHome, InDetail}
 }
 
 var placeNames = [...]string{
-	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Saved", "Detail",
+	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Saved", "Home", "Detail",
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
 	"the JSON query", "a line of text", "confirmations", "URLs to open",
@@ -112,6 +113,7 @@ func paneActions() []Action {
 		{"logs", []string{"5"}, Anywhere},
 		{"usage", []string{"6"}, Anywhere},
 		{"saved", []string{"7"}, Anywhere},
+		{"home", []string{"9"}, Anywhere},
 		{"clients", []string{"0"}, Anywhere},
 		{"mistakes", []string{"!"}, Anywhere},
 		{"break", []string{"b"}, Anywhere},
@@ -157,7 +159,7 @@ func paneActions() []Action {
 		{"edit-server", []string{"ctrl+e"}, InServers | InDetail},
 		{"config", []string{"ctrl+o"}, Anywhere},
 		{"log-in", []string{"l"}, InServers | InDetail},
-		{"approve", []string{"A"}, InServers | InTools | InSaved},
+		{"approve", []string{"A"}, InServers | InTools | InSaved | InHome},
 		{"copy", []string{"y"}, Anywhere},
 		{"copy-content", []string{"Y"}, Anywhere},
 		{"pager", []string{"e"}, Anywhere},

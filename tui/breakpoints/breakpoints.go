@@ -41,19 +41,6 @@ func (r *Rules) stopped(id uint64) *registry.StoppedRequest {
 	return nil
 }
 
-// Badge returns the mark of stopped requests for the header, or "".
-func (r *Rules) Badge() string {
-	n := len(r.state().Stopped)
-	if n == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("! %d stopped", n)
-	if r.app.W >= 100 {
-		text += ", " + r.app.KeyOf("mistakes") + " shows it"
-	}
-	return text
-}
-
 // Refresh announces newly stopped requests.
 func (r *Rules) Refresh(what registry.Changes) {
 	if what&registry.Rules == 0 {
@@ -71,14 +58,8 @@ func (r *Rules) Refresh(what registry.Changes) {
 // Show opens the list of rules and stopped requests.
 func (r *Rules) Show() tea.Cmd { return r.show("") }
 
-// ShowNext opens the first stopped request and reports whether there is one.
-func (r *Rules) ShowNext() (cmd tea.Cmd, ok bool) {
-	all := r.state().Stopped
-	if len(all) == 0 {
-		return nil, false
-	}
-	return r.show(stopKey(all[0].ID)), true
-}
+// ShowStop opens the list at a stopped request.
+func (r *Rules) ShowStop(id uint64) tea.Cmd { return r.show(StopKey(id)) }
 
 // show opens the window with the cursor at a row, or the first one.
 func (r *Rules) show(key string) tea.Cmd {

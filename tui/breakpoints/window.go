@@ -25,7 +25,7 @@ type row struct {
 	approval *registry.CallApproval
 }
 
-func stopKey(id uint64) string { return fmt.Sprintf("stop %d", id) }
+func StopKey(id uint64) string { return fmt.Sprintf("stop %d", id) }
 func ruleKey(id uint64) string { return fmt.Sprintf("rule %d", id) }
 
 // window is the dialog with stopped requests, rules and remembered approvals.
@@ -61,7 +61,7 @@ func (w *window) read() {
 	if n := len(s.Stopped); n > 0 {
 		section("Stopped", n)
 		for i := range s.Stopped {
-			w.rows = append(w.rows, row{key: stopKey(s.Stopped[i].ID), stop: &s.Stopped[i]})
+			w.rows = append(w.rows, row{key: StopKey(s.Stopped[i].ID), stop: &s.Stopped[i]})
 		}
 	}
 	if n := len(s.Rules); n > 0 {
@@ -108,6 +108,9 @@ func (w *window) selected() row {
 }
 
 // moveTo moves the cursor to a row and reports whether there is one.
+// Key returns the key of the selected row, see [StopKey].
+func (w *window) Key() string { return w.selected().key }
+
 func (w *window) moveTo(key string) bool {
 	i := slices.IndexFunc(w.rows, func(r row) bool { return r.key == key && key != "" })
 	if i < 0 {
@@ -363,7 +366,7 @@ func (w *window) next() tea.Cmd {
 		at = (slices.IndexFunc(all, func(o registry.StoppedRequest) bool { return o.ID == s.ID }) + 1) % len(all)
 	}
 	w.inDetail, w.movedAt = false, time.Time{}
-	w.moveTo(stopKey(all[at].ID))
+	w.moveTo(StopKey(all[at].ID))
 	return w.build()
 }
 

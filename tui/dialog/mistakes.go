@@ -43,6 +43,17 @@ func NewMistakes(a *uicontext.Context) tea.Cmd {
 	return tea.Batch(d.read(), a.Push(d))
 }
 
+// EditMistake opens the list, and the editor at its first line.
+func EditMistake(a *uicontext.Context) tea.Cmd {
+	cmd := NewMistakes(a)
+	if n := len(a.Dialogs); n > 0 {
+		if d, ok := a.Dialogs[n-1].(*mistakes); ok {
+			return tea.Batch(cmd, d.edit())
+		}
+	}
+	return cmd
+}
+
 func (d *mistakes) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Servers == 0 {
 		return nil

@@ -145,8 +145,10 @@ func (p *Logs) WhyNotCancel() string {
 
 // Cancel cancels the marked requests or the one under the cursor. It asks first if one
 // belongs to a client.
-func (p *Logs) Cancel() tea.Cmd {
-	a, rows := p.app, p.cancellable()
+func (p *Logs) Cancel() tea.Cmd { return p.cancel(p.cancellable()) }
+
+func (p *Logs) cancel(rows []*trafficRow) tea.Cmd {
+	a := p.app
 	var all []func() tea.Cmd
 	var asked []*trafficRow
 	for _, r := range rows {

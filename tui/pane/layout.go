@@ -25,9 +25,7 @@ type Layout struct {
 	Open           int
 	Inside         bool         // the detail has the focus
 	Opened         bool         // open if not beside the list
-	Touched        bool         // a key or a button was pressed
 	UsedPanes      map[int]bool // panes in which the user did something
-	startedAt      time.Time
 	Split          split
 	Pulse          *History
 	Demo           bool
@@ -53,14 +51,17 @@ func (a *Layout) AddPanes(others ...Pane) {
 		a.Handlers = append(a.Handlers, p.Handlers())
 		a.Details = append(a.Details, newDetail(a))
 	}
-	a.Open, a.startedAt, a.UsedPanes = PaneResources, a.Now(), map[int]bool{}
-	if a.OwnConfig || len(a.Reg.States()) == 0 {
-		a.Open = PaneServers
+	a.Open, a.UsedPanes = PaneResources, map[int]bool{}
+	switch {
+	case len(a.Reg.States()) == 0:
+		a.Open = PaneServers // it shows the first steps
+	case a.OwnConfig:
+		a.Open = PaneHome
 	}
 }
 
 // paneIDs are the bindings that show a pane, which is not a use of it.
-var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage", "saved"}
+var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage", "saved", "home"}
 
 // RunBinding runs a binding and records the pane as used.
 func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
@@ -70,23 +71,6 @@ func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
 		a.UsedPanes[open] = true
 	}
 	return cmd
-}
-
-const alertPeriod = 30 * time.Second
-
-// showFailedServer selects the first failed server, unless the user has used the UI or
-// alertPeriod is over.
-func (a *Layout) showFailedServer() {
-	if a.Touched || a.Now().Sub(a.startedAt) > alertPeriod {
-		return
-	}
-	states := a.Reg.States()
-	if i := slices.IndexFunc(states, func(s registry.ServerState) bool {
-		return s.State == registry.StateFailed || s.State == registry.StateNeedsLogin
-	}); i >= 0 {
-		a.Open, a.Touched = PaneServers, true
-		a.Panes[PaneServers].(*Servers).Table.Find(states[i].Name)
-	}
 }
 
 func (a *Layout) starting() bool {
@@ -113,6 +97,7 @@ const (
 	PaneLogs
 	PaneUsage
 	PaneSaved
+	PaneHome
 )
 
 // Places of the detail.
@@ -269,7 +254,7 @@ func (a *Layout) needsWidth() bool {
 }
 
 func (a *Layout) detailWanted() bool {
-	return a.Split.Place != PlaceHidden && (a.Beside() || a.Opened || a.needsWidth() && a.W >= BesideWidth) || a.Inside
+	return a.Open != PaneHome && (a.Split.Place != PlaceHidden && (a.Beside() || a.Opened || a.needsWidth() && a.W >= BesideWidth) || a.Inside)
 }
 
 // DetailShown reports whether the detail is visible.

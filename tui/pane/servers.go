@@ -120,10 +120,7 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 		p.app.Say("%s", text)
 		p.app.Flash.Bad = bad
 	}
-	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd {
-		p.app.showFailedServer()
-		return nil
-	})
+	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd { return nil })
 }
 
 // countNews counts the servers whose state differs from when the pane was last open,

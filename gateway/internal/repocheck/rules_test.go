@@ -112,7 +112,7 @@ var rules = []row{
 	{"meta/lua", "meta/lua/worker registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
-	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/addserver tui/breakpoints tui/compare tui/dialog tui/help tui/images tui/keys tui/list tui/palette tui/pane tui/saved tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
+	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/addserver tui/breakpoints tui/compare tui/dialog tui/help tui/home tui/images tui/keys tui/list tui/palette tui/pane tui/saved tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
 	{"tui/checklist", "registry/termtext tui/list tui/theme", "a program of its own; knows no UI"},
 	{"tui/help", "registry/keymap registry/termtext tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "shows the keys that the UI's root supplies"},
 	{"tui/palette", "registry registry/keymap registry/query registry/suggest tui/dialog tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext", "runs the commands that the UI's root supplies"},
@@ -123,6 +123,7 @@ var rules = []row{
 	{"tui/exchange", "registry registry/rawjson registry/recording registry/termtext tui/theme tui/uicontext tui/viewer", "describes records for any pane; knows none"},
 	{"tui/serverform", "registry/report registry/rawjson tui/dialog tui/form tui/keys tui/uicontext", "edits a server's entry for any pane; knows none"},
 	{"tui/compare", "registry registry/compare tui/dialog tui/keys tui/theme tui/uicontext", "compares for any pane; knows none"},
+	{"tui/home", "registry registry/keymap registry/recording registry/report registry/termtext tui/breakpoints tui/dialog tui/keys tui/list tui/pane tui/theme tui/timeline tui/uicontext", "a pane of its own; tui/pane does not know it"},
 	{"tui/saved", "registry registry/export registry/keymap registry/rawjson registry/savedcall registry/suggest registry/termtext tui/compare tui/dialog tui/form tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/addserver", "registry/candidate registry/termtext tui/dialog tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext", "adds servers for any pane; knows none"},

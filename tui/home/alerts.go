@@ -1,0 +1,365 @@
+package home
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/registry/termtext"
+	"goblin/tui/breakpoints"
+	"goblin/tui/dialog"
+	"goblin/tui/keys"
+	"goblin/tui/pane"
+	"goblin/tui/timeline"
+	"goblin/tui/uicontext"
+)
+
+// kind is a kind of alert, the most urgent first.
+type kind int
+
+const (
+	stoppedRequests kind = iota
+	serverRequests
+	invalidConfig
+	failedServers
+	changedTools
+	slowCalls
+	brokenRecording
+)
+
+// alert is a kind of thing that needs the user.
+type alert struct {
+	kind    kind
+	count   int
+	text    string // safe to draw
+	does    string // a key with its effect
+	targets []target
+}
+
+// target is one place of an alert.
+type target struct {
+	key  string
+	show func() tea.Cmd
+}
+
+func (al alert) key() string { return fmt.Sprint(int(al.kind)) }
+
+func sameAlert(a, b alert) bool {
+	return a.kind == b.kind && a.count == b.count && a.text == b.text && a.does == b.does && len(a.targets) == len(b.targets)
+}
+
+// findAlerts updates the alerts. Their targets are updated also if they look the same.
+func (p *Pane) findAlerts() tea.Cmd {
+	var all []alert
+	for _, al := range []alert{p.stoppedRequests(), p.serverRequests(), p.invalidConfig(), p.failedServers(), p.changedTools(), p.slowCalls(), p.brokenRecording()} {
+		if al.count > 0 {
+			all = append(all, al)
+		}
+	}
+	alike := slices.EqualFunc(all, p.all, sameAlert)
+	p.all = all
+	if alike {
+		copy(p.alerts.Rows, all)
+		return nil
+	}
+	return p.alerts.Refresh(len(all), func() []alert { return slices.Clone(all) }, func() tea.Cmd { return nil })
+}
+
+// maxNamed is the maximum number of names in an alert.
+const maxNamed = 20
+
+// named returns a singular with its name, or a plural with the first names.
+func named(one, several string, names []string) string {
+	text := several
+	if len(names) == 1 {
+		text = one
+	}
+	return text + ": " + uicontext.SanitizeLine(strings.Join(names[:min(len(names), maxNamed)], ", "))
+}
+
+func (p *Pane) goes(n int) string {
+	if n > 1 {
+		return p.app.KeyOf("open") + " goes to the first"
+	}
+	return p.app.KeyOf("open") + " goes there"
+}
+
+func (p *Pane) stoppedRequests() alert {
+	al := alert{kind: stoppedRequests, does: p.app.KeyOf("open") + " decides"}
+	var names []string
+	for _, s := range p.app.Reg.Rules().Stopped {
+		al.targets = append(al.targets, target{breakpoints.StopKey(s.ID), func() tea.Cmd { return p.rules.ShowStop(s.ID) }})
+		names = append(names, strings.TrimSpace(s.Client+" "+cmp.Or(s.Name, s.Method)))
+	}
+	if al.count = len(names); al.count > 0 {
+		al.text = named("request is stopped", "requests are stopped", names)
+	}
+	return al
+}
+
+func (p *Pane) serverRequests() alert {
+	al := alert{kind: serverRequests, count: p.questions.Questions.Len(), does: p.app.KeyOf("answer") + " answers"}
+	al.text = "requests from servers wait for you"
+	if al.count == 1 {
+		al.text = "request from a server waits for you"
+	}
+	al.targets = []target{{"question", p.questions.Answer}}
+	return al
+}
+
+func (p *Pane) invalidConfig() alert {
+	all := p.app.Reg.Mistakes()
+	if len(all) == 0 {
+		return alert{}
+	}
+	m := all[0]
+	text := fmt.Sprintf("config not reloaded: %s:%d %s", filepath.Base(m.File), m.Line, m.Text)
+	if len(all) > 1 {
+		text = fmt.Sprintf("config not reloaded: %d errors, %s:%d %s", len(all), filepath.Base(m.File), m.Line, m.Text)
+	}
+	return alert{
+		kind: invalidConfig, count: 1, text: uicontext.SanitizeLine(text), does: p.app.KeyOf("editor") + " edits it",
+		targets: []target{{"config", func() tea.Cmd { return dialog.NewMistakes(p.app.Context) }}},
+	}
+}
+
+func (p *Pane) failedServers() alert {
+	al := alert{kind: failedServers}
+	var names []string
+	for i := range p.states {
+		s := &p.states[i]
+		if !pane.IsDown(*s) {
+			continue
+		}
+		name := s.Name
+		al.targets = append(al.targets, target{"server " + name, func() tea.Cmd { return p.app.ShowServer(name) }})
+		names = append(names, name)
+		if len(names) == 1 {
+			al.text = "server does not run: " + uicontext.SanitizeLine(name+", "+problem(s))
+			if s.State == registry.StateNeedsLogin {
+				al.text = "server needs a login: " + uicontext.SanitizeLine(name)
+			}
+		}
+	}
+	if al.count = len(names); al.count > 1 {
+		al.text = named("", "servers do not run", names)
+	}
+	al.does = p.goes(al.count)
+	return al
+}
+
+// problem returns the last error of a server without its name.
+func problem(s *registry.ServerState) string {
+	text := strings.TrimPrefix(s.LastError, fmt.Sprintf("connect %q: ", s.Name))
+	return cmp.Or(text, s.State.Label())
+}
+
+func (p *Pane) changedTools() alert {
+	al := alert{kind: changedTools, count: len(p.unapproved), does: p.app.KeyOf("approve") + " shows the changes"}
+	var names []string
+	seen := map[string]bool{}
+	for i := range p.unapproved {
+		t := &p.unapproved[i]
+		server, tool := t.Server, t.Name
+		if len(names) < maxNamed {
+			names = append(names, server+"/"+tool)
+		}
+		if !seen[server] { // one jump for each server
+			seen[server] = true
+			al.targets = append(al.targets, target{"tools " + server, func() tea.Cmd {
+				if e := p.app.Reg.Load().ByServerName(server, registry.Tool, tool); e != nil {
+					return p.app.GoToListed(registry.Tool, e.Listed)
+				}
+				return p.app.ShowServer(server)
+			}})
+		}
+	}
+	if al.count > 0 {
+		al.text = named("tool changed", "tools changed", names)
+	}
+	return al
+}
+
+// A call is slow if it lasts slowFactor times its usual duration, and long enough to act.
+const (
+	slowFactor = 8
+	minSlow    = time.Second
+)
+
+type slowCall struct {
+	registry.InFlight
+	factor int
+}
+
+// findSlow compares running calls with their usual durations. It reads earlier calls once
+// per call, in a command.
+func (p *Pane) findSlow() tea.Cmd {
+	now := p.app.Now()
+	p.slow = nil
+	var unknown []registry.InFlight
+	usual := map[string]timeline.Usual{}
+	for _, r := range p.app.Logs().Running() {
+		worked := timeline.Work(&r.TrafficRecord, now)
+		if !isCall(&r.TrafficRecord) || worked < minSlow {
+			continue
+		}
+		key := keyOf(&r.TrafficRecord)
+		u, known := p.usual[key]
+		if !known {
+			unknown = append(unknown, r)
+			continue
+		}
+		usual[key] = u
+		if f := u.Factor(worked); f >= slowFactor {
+			p.slow = append(p.slow, slowCall{r, f})
+		}
+	}
+	p.usual = usual // without finished calls
+	if len(unknown) == 0 || p.measures {
+		return nil
+	}
+	p.measures = true
+	journal := p.app.Reg.Traffic()
+	return func() tea.Msg {
+		window := journal.Window(0, -1)
+		records := make([]*registry.TrafficRecord, len(window))
+		for i := range window {
+			records[i] = &window[i]
+		}
+		found := make([]timeline.Usual, len(unknown))
+		for i := range unknown {
+			found[i] = timeline.UsualOf(&unknown[i].TrafficRecord, records)
+		}
+		return keys.FuncMsg(func() tea.Cmd {
+			p.measures = false
+			for i := range unknown {
+				p.usual[keyOf(&unknown[i].TrafficRecord)] = found[i]
+			}
+			return nil // the next beat compares
+		})
+	}
+}
+
+func (p *Pane) slowCalls() alert {
+	al := alert{kind: slowCalls, count: len(p.slow), does: p.app.KeyOf("cancel") + " cancels it"}
+	for _, s := range p.slow {
+		al.targets = append(al.targets, target{"slow " + keyOf(&s.TrafficRecord), func() tea.Cmd { return p.app.ShowRequest(&s.TrafficRecord) }})
+	}
+	if al.count > 0 {
+		first := p.slow[0]
+		al.text = fmt.Sprintf("%s %s %d times as long as usual: %s", map[bool]string{true: "call", false: "calls"}[al.count == 1],
+			map[bool]string{true: "takes", false: "take"}[al.count == 1], first.factor, uicontext.SanitizeLine(first.Name))
+	}
+	return al
+}
+
+func (p *Pane) brokenRecording() alert {
+	r := p.recording
+	if r == nil || r.Error == "" && r.Dropped == 0 {
+		return alert{}
+	}
+	text := "recording stopped: " + uicontext.SanitizeLine(r.Error)
+	if r.Error == "" {
+		text = "recording lost " + termtext.Count(r.Dropped, "record")
+	}
+	return alert{
+		kind: brokenRecording, count: 1, text: text, does: p.app.KeyOf("open") + " shows the log",
+		targets: []target{{"recording", p.app.ShowOwnLog}},
+	}
+}
+
+// Count returns the number of things that need the user.
+func (p *Pane) Count() (n int) {
+	for i := range p.all {
+		n += p.all[i].count
+	}
+	return n
+}
+
+// Badge returns the alerts' mark for the header, or "".
+func (p *Pane) Badge() string {
+	n := p.Count()
+	if n == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("! %d", n)
+	switch first := &p.all[0]; {
+	case first.kind == stoppedRequests && first.count == n:
+		text += " stopped"
+	case first.kind == stoppedRequests:
+		text += fmt.Sprintf(", %d stopped", first.count)
+	case first.kind == invalidConfig && n == 1:
+		text = "! config invalid"
+	case slices.ContainsFunc(p.all, func(al alert) bool { return al.kind == invalidConfig }):
+		text += ", config invalid"
+	}
+	switch {
+	case p.app.W < 100:
+	case strings.HasSuffix(text, "stopped"), strings.HasSuffix(text, "invalid"):
+		text += ", " + p.app.KeyOf("mistakes") + " shows it"
+	default:
+		text = "! " + termtext.Count(n, "alert")
+	}
+	return text
+}
+
+// Next goes to the most urgent alert that the user has not seen, or starts again.
+func (p *Pane) Next() tea.Cmd {
+	cmd := p.findAlerts()
+	var all []target
+	for i := range p.all {
+		all = append(all, p.all[i].targets...)
+	}
+	if len(all) == 0 {
+		return tea.Batch(cmd, p.app.Say("Nothing needs you"))
+	}
+	shown := map[string]bool{} // without alerts that are gone
+	next := -1
+	for i, t := range all {
+		if p.shown[t.key] {
+			shown[t.key] = true
+		} else if next < 0 {
+			next = i
+		}
+	}
+	if next < 0 {
+		next = 0
+		clear(shown)
+	}
+	p.shown = shown
+	if len(all) > 1 {
+		p.app.Say("Alert %d of %d; %s goes to the next", next+1, len(all), p.app.KeyOf("mistakes"))
+	}
+	return tea.Batch(cmd, p.lead(all[next]))
+}
+
+// lead shows a target.
+func (p *Pane) lead(t target) tea.Cmd {
+	p.shown[t.key] = true
+	before := len(p.app.Dialogs)
+	cmd := t.show()
+	p.opened = nil
+	if n := len(p.app.Dialogs); n > before && t.key != "question" { // an answer may be half typed
+		p.opened = p.app.Dialogs[n-1]
+	}
+	return cmd
+}
+
+// NextAfter replaces a dialog that an alert opened by the next alert. It returns false for
+// other dialogs.
+func (p *Pane) NextAfter(d uicontext.Dialog) (cmd tea.Cmd, ok bool) {
+	if p.opened != d || d.Typing() {
+		return nil, false
+	}
+	if stops, ok := d.(interface{ Key() string }); ok {
+		p.shown[stops.Key()] = true
+	}
+	p.app.Drop(d)
+	return p.Next(), true
+}
