@@ -53,7 +53,7 @@ func (a *app) isPointless(id string) bool {
 	case "call":
 		return !a.isCallable(it)
 	case "reload": // unfetched content is opened first
-		return a.Open != pane.PaneServers && (!a.isReachable(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
+		return a.Open != pane.PaneServers && a.Open != pane.PaneHome && (!a.isReachable(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
 	case "open":
 		return a.Panes[a.Open].Rows().Len() == 0
 	case "filter", "follow", "pause", "variables":
@@ -182,7 +182,7 @@ func (a *app) footer() []string {
 	if !a.Inside {
 		ids = []string{"open", "mistakes", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
-	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
+	if a.Calls.Len() > 0 || a.Open == pane.PaneHome || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		ids = append([]string{"cancel"}, ids...)
 	}
 	return ids

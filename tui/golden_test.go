@@ -154,6 +154,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(uint8(250), uint8(60), "2c:q")
 	f.Add(uint8(111), uint8(18), "5]]/err:yes")
 	f.Add(uint8(39), uint8(9), "q")
+	f.Add(uint8(120), uint8(30), "9\t\tj/x\x1b!!\t\t9")
 	f.Add(uint8(90), uint8(30), "2jjc\n\t\n\x1bH\x1b|a[\x1b\\\\}}{ s ")
 	f.Fuzz(func(t *testing.T, w, h uint8, keys string) {
 		if w == 0 || h == 0 || len(keys) > 40 {

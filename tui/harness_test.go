@@ -519,7 +519,7 @@ func (r *testUI) sortBy(column string) *testUI {
 func (r *testUI) tick(d time.Duration) *testUI {
 	r.t.Helper()
 	r.clock.advance(d)
-	r.app.Update(laterMsg(r.app.refreshClocks))
+	r.send(keys.FuncMsg(r.app.refreshClocks), 0)
 	return r
 }
 

@@ -68,7 +68,12 @@ func (p *Pane) findAlerts() tea.Cmd {
 		copy(p.alerts.Rows, all)
 		return nil
 	}
-	return p.alerts.Refresh(len(all), func() []alert { return slices.Clone(all) }, func() tea.Cmd { return nil })
+	return p.alerts.Refresh(len(all), func() []alert { return slices.Clone(all) }, func() tea.Cmd {
+		if p.at < 0 {
+			p.alerts.MoveTo(0) // the most urgent
+		}
+		return nil
+	})
 }
 
 // maxNamed is the maximum number of names in an alert.
@@ -141,22 +146,26 @@ func (p *Pane) failedServers() alert {
 		al.targets = append(al.targets, target{"server " + name, func() tea.Cmd { return p.app.ShowServer(name) }})
 		names = append(names, name)
 		if len(names) == 1 {
-			al.text = "server does not run: " + uicontext.SanitizeLine(name+", "+problem(s))
+			al.text = "server down: " + uicontext.SanitizeLine(name+", "+p.problem(s))
 			if s.State == registry.StateNeedsLogin {
 				al.text = "server needs a login: " + uicontext.SanitizeLine(name)
 			}
 		}
 	}
 	if al.count = len(names); al.count > 1 {
-		al.text = named("", "servers do not run", names)
+		al.text = named("", "servers down", names)
 	}
 	al.does = p.goes(al.count)
 	return al
 }
 
-// problem returns the last error of a server without its name.
-func problem(s *registry.ServerState) string {
+// problem returns the last error of a server without its name and state.
+func (p *Pane) problem(s *registry.ServerState) string {
 	text := strings.TrimPrefix(s.LastError, fmt.Sprintf("connect %q: ", s.Name))
+	if s.State == registry.StateNeedsLogin {
+		text = strings.TrimPrefix(strings.TrimPrefix(text, s.State.Label()), ": ")
+		text = cmp.Or(text, p.app.KeyOf("log-in")+" in Servers logs in")
+	}
 	return cmp.Or(text, s.State.Label())
 }
 
@@ -253,8 +262,7 @@ func (p *Pane) slowCalls() alert {
 	}
 	if al.count > 0 {
 		first := p.slow[0]
-		al.text = fmt.Sprintf("%s %s %d times as long as usual: %s", map[bool]string{true: "call", false: "calls"}[al.count == 1],
-			map[bool]string{true: "takes", false: "take"}[al.count == 1], first.factor, uicontext.SanitizeLine(first.Name))
+		al.text = fmt.Sprintf("slow: %s, %d times as long as usual", uicontext.SanitizeLine(first.Name), first.factor)
 	}
 	return al
 }

@@ -84,7 +84,8 @@ func (p *Pane) oneList(lk *theme.Theme, w, h int) []string {
 
 // column draws one frame with a rule above each list but the first.
 func (p *Pane) column(lk *theme.Theme, w, h int) []string {
-	heights := share(h-lists-1, p.needs())
+	needs := p.needs()
+	heights := share(h-lists-1, needs[alertList], needs)
 	var inner []string
 	rules := map[int]int{}
 	for i := range lists {
@@ -108,7 +109,7 @@ func (p *Pane) column(lk *theme.Theme, w, h int) []string {
 // boxes draws a frame around each list.
 func (p *Pane) boxes(lk *theme.Theme, w, h int) []string {
 	needs := p.needs()
-	heights := share(h-6, []int{max(needs[alertList], needs[serverList]), needs[clientList], needs[callList]})
+	heights := share(h-6, needs[alertList], []int{max(needs[alertList], needs[serverList]), needs[clientList], needs[callList]})
 	left := w / 2
 	top := heights[0] + 2
 	out := p.box(lk, serverList, uicontext.Rect{W: left, H: top})
@@ -174,13 +175,16 @@ func (p *Pane) needs() []int {
 // leastLines is the minimum number of lines of a list.
 const leastLines = 2
 
-// share divides lines fairly by need. The last list gets the rest.
-func share(total int, needs []int) []int {
+// share divides lines fairly by need, after the first list got the lines for all alerts. The
+// last list gets the rest.
+func share(total, alerts int, needs []int) []int {
 	out := make([]int, len(needs))
 	for i := range out {
 		out[i] = leastLines
-		total -= leastLines
 	}
+	total -= leastLines * len(out)
+	more := max(min(alerts-leastLines, total), 0)
+	out[0], total = out[0]+more, total-more
 	for given := true; given && total > 0; {
 		given = false
 		for i := range out {

@@ -58,7 +58,7 @@ func newList[R any](p *Pane, order string, key, text func(R) string, columns ...
 func (p *Pane) createLists() {
 	p.alerts = newList(p, "urgency", alert.key, func(al alert) string { return al.text },
 		list.Column[alert]{NeededWidth: 1, Unsorted: true, Show: func(al alert, _ int) (string, theme.Style) { return p.mark(al.kind) }},
-		list.Column[alert]{NeededWidth: 3, AlignRight: true, Unsorted: true, Show: func(al alert, _ int) (string, theme.Style) {
+		list.Column[alert]{NeededWidth: 2, AlignRight: true, Unsorted: true, Show: func(al alert, _ int) (string, theme.Style) {
 			return uicontext.FormatCount(al.count), ""
 		}},
 		list.Column[alert]{Name: "alert", MinWidth: 20, PreferredWidth: 20, Unsorted: true, Text: func(al alert) string { return al.text }})
@@ -68,7 +68,7 @@ func (p *Pane) createLists() {
 		func(s server) string { return s.Name + "\x00" + s.State.Label() + "\x00" + s.LastError }, p.serverColumns()...)
 	p.servers.Replacement = func(s server) (string, theme.Style) {
 		if pane.IsDown(s.ServerState) {
-			return problem(&s.ServerState), p.app.Theme.Bad
+			return p.problem(&s.ServerState), p.app.Theme.Bad
 		}
 		return "", ""
 	}
@@ -103,7 +103,7 @@ func (p *Pane) serverColumns() []list.Column[server] {
 		duration("ms", 3, func(s server) time.Duration { return s.Latency }),
 		number("calls", 1, func(s server) int { return s.calls }, nil),
 		number("err", 2, func(s server) int { return s.failed }, p),
-		{Name: "5 minutes", Priority: 4, NeededWidth: 15, Unsorted: true, Show: func(s server, w int) (string, theme.Style) {
+		{Name: "2 minutes", Priority: 4, NeededWidth: 12, Unsorted: true, Show: func(s server, w int) (string, theme.Style) {
 			return p.app.Pulse.Line(p.app.Theme, p.app.Now(), s.Name, pane.Requests, w), p.app.Theme.Good
 		}},
 	}

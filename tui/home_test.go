@@ -1,0 +1,173 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/registry/report"
+	"goblin/tui/pane"
+)
+
+// beat runs the periodic update with its commands, twice: the second compares what the
+// first has read.
+func (r *testUI) beat() *testUI {
+	r.t.Helper()
+	r.pollInFlight()
+	for range 2 {
+		r.run(r.app.home().Beat())
+	}
+	return r
+}
+
+// newAlertsUI returns a UI on Home with one alert of each kind.
+func newAlertsUI(t *testing.T, w, h int, env map[string]string) *testUI {
+	t.Helper()
+	r := newExampleUI(t, w, h, env)
+	r.reg.SetMistakes([]registry.Mistake{{File: "/etc/goblin/work.yaml", Line: 6, Text: "unknown key \x1b[2Jx"}, {File: "/etc/goblin/work.yaml", Line: 9, Text: "duplicate server"}})
+	r.setState("weather", registry.ServerState{State: registry.StateNeedsLogin, LastError: "needs login", CanLogIn: true, Transport: "http"})
+	r.reg.SetUnapproved("github", []registry.UnapprovedTool{
+		{Server: "github", Name: "create_issue", Approved: []byte(`{"name":"create_issue"}`), Offered: []byte(`{"description":"BCC me","name":"create_issue"}`)},
+	})
+	r.setRules(r.stop(7), r.stop(8)).refresh(registry.AllChanges)
+	r.keys("?") // a request from a server opens only while no dialog is open
+	r.ask("elicitation/create", `{"message":"Which one?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`)
+	r.keys("esc")
+	u := addHangingCall(r)
+	for i := range 4 {
+		before := u.TrafficRecord
+		before.Time, before.Duration, before.Status = before.Time.Add(-time.Duration(i+1)*time.Second), 30*time.Millisecond, "success"
+		before.Response, before.ResponseSize = []byte(`{"content":[]}`), 14
+		r.reg.Traffic().Append(before)
+	}
+	r.backend.recorded = &report.Recording{Folder: "/rec", Error: "disk full"}
+	return r.keys("9").refresh(registry.AllChanges).beat()
+}
+
+func TestGoldenHomeWithAlerts(t *testing.T) {
+	t.Parallel()
+	var frames string
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}, {80, 16}} {
+		frames += newAlertsUI(t, size[0], size[1], plainEnv).goldenSection()
+	}
+	frames += newAlertsUI(t, 80, 24, asciiEnv).goldenSection()
+	r := newAlertsUI(t, 120, 40, colourEnv)
+	r.goldenSection()
+	golden(t, "home-alerts", frames+"== 120x40 with colours\n"+r.app.View())
+}
+
+// The alerts by urgency; ! goes through their places, also from dialogs that it opened.
+func TestTheKeyOfAlertsGoesThroughAllOfThem(t *testing.T) {
+	t.Parallel()
+	r := newAlertsUI(t, 120, 40, plainEnv)
+	require.Contains(t, r.line("work.yaml"), "! 9, 2 stopped, ! shows it")
+	places := []string{
+		"Breakpoints 3", "Breakpoints 3", "Which one?", "Config not reloaded: 2 errors", "> ! needs login weather", "> ! retrying    legacy",
+		"> ! github_create_issue", "> 12:00:56", "[Goblin",
+	}
+	for i, want := range places {
+		r.keys("!")
+		require.Contains(t, r.screen(), want, "alert %d", i+1)
+		if i == 0 {
+			require.Contains(t, r.screen(), "Alert 1 of 9; ! goes to the next")
+		}
+		if want == "Which one?" {
+			r.passGrace().keys("!")
+			require.Contains(t, r.screen(), want, "the key is text in a form")
+			r.keys("esc esc") // cancels the request
+		}
+	}
+	r.keys("2 !")
+	require.Contains(t, r.screen(), "Breakpoints 3", "it starts again")
+
+	r.keys("esc ! esc !")
+	require.Contains(t, r.screen(), "Config not reloaded")
+	require.Contains(t, r.setRules(r.stop(9)).keys("!").screen(), "Breakpoints 3", "a new, more urgent one is next")
+	require.Contains(t, r.keys("!").line("│>"), "weather", "then the cycle continues")
+}
+
+func TestWithoutAlertsHomeSaysWhatRuns(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 80, 24, "files").setReady("files").keys("9")
+	require.Contains(t, r.screen(), "Nothing needs you.")
+	require.Contains(t, r.screen(), "1 of 1 server up, 0 clients, 0 requests in flight")
+	require.Contains(t, r.screen(), "No calls yet.")
+	require.NotContains(t, r.line("work.yaml"), "!")
+	require.NotContains(t, r.footer(), "next alert")
+	require.Contains(t, r.keys("!").screen(), "Nothing needs you")
+	r.setState("files", registry.ServerState{State: registry.StateFailed, LastError: `connect "files": no such program`})
+	require.Contains(t, r.line("server down"), "server down: files, no such program")
+	require.Contains(t, r.footer(), "! next alert")
+	require.Contains(t, r.keys("! 9").screen(), "[9 Home]")
+}
+
+func TestEnterOnHomeGoesToTheRow(t *testing.T) {
+	t.Parallel()
+	for keys, want := range map[string]string{
+		"j j j enter":       "> ! needs login weather",
+		"tab enter":         "> ! needs login weather",
+		"tab j j enter":     "> ● ready       files",
+		"tab tab enter":     "session:=c1",
+		"tab tab tab enter": "> 12:00:56",
+		"tab tab tab G k i": "[4 Resources",
+		"/ config enter E":  "Config not reloaded: 2 errors",
+		"A":                 "Approve create_issue?",
+		"X":                 "Cancel tools/call github_create_issue?",
+		"a":                 "Which one?",
+	} {
+		t.Run(keys, func(t *testing.T) {
+			t.Parallel()
+			r := newAlertsUI(t, 160, 45, plainEnv).keys(keys)
+			require.Contains(t, r.screen(), want)
+			if strings.Contains(keys, "E") {
+				require.Equal(t, []string{"file /etc/goblin/work.yaml:6: "}, r.term.opened)
+			}
+			if strings.HasPrefix(keys, "tab") {
+				require.Contains(t, r.keys("esc").screen(), "[9 Home]", "Esc goes back")
+			}
+		})
+	}
+}
+
+// Running calls are first, and the first row stays under the cursor while it follows.
+func TestLastCallsFollow(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 40, plainEnv).keys("9 tab tab tab")
+	require.Contains(t, r.line("│>"), "legacy_run")
+	require.Contains(t, r.line("legacy_run"), "!CONNECTION_ERROR")
+	u := addHangingCall(r)
+	u.Time = r.clock.now()
+	r.backend.underWay[0] = u
+	r.beat()
+	require.Regexp(t, `> 12:01:00 claude .*github_create_issue .*running +0 s title=slow`, r.line("│>"))
+	r.keys("j")
+	r.endCall(u)
+	require.Contains(t, r.line("│>"), "legacy_run", "the cursor left the first row")
+	require.Regexp(t, `12:01:00 claude .*github_create_issue .*ok +4.5 s title=slow`, r.line("12:01:00"))
+	require.NotContains(t, r.screen(), "following")
+
+	r.click("│  12:01:00", "github_create_issue")
+	require.Contains(t, r.line("│>"), "12:01:00")
+	require.Contains(t, r.line("Last calls"), "following")
+}
+
+// Neither the number of calls nor that of servers makes a frame slow.
+func BenchmarkHome(b *testing.B) {
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprintf("server%d", i)
+	}
+	r := newTestUI(b, 160, 45, names...)
+	for i := range 10000 {
+		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s", Server: names[i%1000], Method: "tools/call", Name: "x", Status: "success"})
+	}
+	r.keys("9").refresh(registry.AllChanges)
+	require.Equal(b, pane.PaneHome, r.app.Open)
+	for b.Loop() {
+		r.app.View()
+	}
+}
