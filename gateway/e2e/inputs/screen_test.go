@@ -18,7 +18,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// With an own config the UI opens on Servers and zooms the focused part. It marks an
+// With an own config the UI opens on Home and zooms the focused part. It marks an
 // invalid config until it is valid again.
 func TestAScreenOverAnOwnConfig(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestAScreenOverAnOwnConfig(t *testing.T) {
 	require.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\necho \"$@\" > "+ran+".new && mv "+ran+".new "+ran+"\n"), 0o700))
 	p.Line("export VISUAL=%s", editor)
 	p.Goblin("")
-	p.Shows("[1 Servers 1]", "shop", "ready")
+	p.Shows("[9 Home]", "Nothing needs you", "shop", "ready")
 
 	p.Types("2")
 	p.Shows("[2 Tools", "shop_stat")
@@ -100,7 +100,7 @@ func TestAScreenShowsAClientThatLeft(t *testing.T) {
 
 	p := w.Pane(120, 30)
 	p.Goblin("")
-	p.Shows("[1 Servers")
+	p.Shows("[9 Home]")
 	p.Types("5]")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	p.Until("two calls whose clients left", func(screen string) bool { return strings.Count(screen, "client left") == 2 })
