@@ -68,8 +68,6 @@ func (a *app) isPointless(id string) bool {
 		return a.Context.Profile == "" // without a profile, few rows are dim
 	case "enlarge":
 		return a.Beside() || a.Zoomed()
-	case "mistakes":
-		return a.Open != pane.PaneHome || a.home().Count() == 0
 	case "widen":
 		return !a.DetailShown() && a.Split.Place != pane.PlaceHidden
 	}
@@ -180,7 +178,10 @@ func (a *app) isSubscribed() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "mistakes", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
+	}
+	if a.Open == pane.PaneHome && a.home().Count() > 0 {
+		ids = slices.Insert(ids, 1, "mistakes")
 	}
 	if a.Calls.Len() > 0 || a.Open == pane.PaneHome || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		ids = append([]string{"cancel"}, ids...)

@@ -25,6 +25,7 @@ type row struct {
 	approval *registry.CallApproval
 }
 
+// StopKey returns the key of a stopped request's row.
 func StopKey(id uint64) string { return fmt.Sprintf("stop %d", id) }
 func ruleKey(id uint64) string { return fmt.Sprintf("rule %d", id) }
 
