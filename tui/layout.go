@@ -39,7 +39,11 @@ func (a *app) parkCursor(g pane.Geometry) {
 	case a.Inside:
 		a.parkedCursor(g.Detail.X+g.Border, g.Detail.Y+g.Border)
 	default:
-		a.parkedCursor(g.Border, g.List.Y+g.Border+a.Panes[a.Open].Rows().Position())
+		x := g.Border
+		if p, ok := a.Panes[a.Open].(interface{ CursorX() int }); ok {
+			x = p.CursorX()
+		}
+		a.parkedCursor(x, g.List.Y+g.Border+a.Panes[a.Open].Rows().Position())
 	}
 }
 

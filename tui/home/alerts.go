@@ -123,13 +123,16 @@ func (p *Pane) invalidConfig() alert {
 	if len(all) == 0 {
 		return alert{}
 	}
-	m := all[0]
-	text := fmt.Sprintf("config not reloaded: %s:%d %s", filepath.Base(m.File), m.Line, m.Text)
+	m, text := all[0], "config not reloaded: "
 	if len(all) > 1 {
-		text = fmt.Sprintf("config not reloaded: %d errors, %s:%d %s", len(all), filepath.Base(m.File), m.Line, m.Text)
+		text += termtext.Count(len(all), "error") + ", "
+	}
+	text += filepath.Base(m.File)
+	if m.Line > 0 {
+		text += fmt.Sprintf(":%d", m.Line)
 	}
 	return alert{
-		kind: invalidConfig, count: 1, text: uicontext.SanitizeLine(text), does: p.app.KeyOf("editor") + " edits it",
+		kind: invalidConfig, count: 1, text: uicontext.SanitizeLine(text + " " + m.Text), does: p.app.KeyOf("editor") + " edits it",
 		targets: []target{{"config", func() tea.Cmd { return dialog.NewMistakes(p.app.Context) }}},
 	}
 }

@@ -173,7 +173,9 @@ func (p *Pane) callColumns() []list.Column[*call] {
 		{Name: "call", MinWidth: 12, PreferredWidth: 20, CutMiddle: true, Unsorted: true, Text: func(c *call) string { return c.label() }},
 		{
 			Name: "status", MinWidth: 7, PreferredWidth: 16, Unsorted: true, Text: (*call).status,
-			Show: func(c *call, _ int) (string, theme.Style) { return c.status(), p.statusStyle(c) },
+			Show: func(c *call, _ int) (string, theme.Style) {
+				return cmp.Or(p.app.StopText(c.Number), uicontext.SanitizeLine(c.status())), p.statusStyle(c)
+			},
 		},
 		{Name: "took", Priority: 1, NeededWidth: 8, AlignRight: true, Unsorted: true, Show: func(c *call, _ int) (string, theme.Style) {
 			if c.id != "" {
@@ -307,8 +309,11 @@ func (p *Pane) describe(c *call) {
 		return
 	}
 	c.described, c.client = true, c.Client
-	if c.Session == p.app.Backend.Session() {
+	switch {
+	case c.Session == p.app.Backend.Session():
 		c.client = "you"
+	case p.screens[c.Session]:
+		c.client = "another UI"
 	}
 	rec := c.TrafficRecord
 	if full, ok := p.app.Reg.Traffic().Record(c.Seq); ok && c.id == "" {

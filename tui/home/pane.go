@@ -68,6 +68,7 @@ type Pane struct {
 	last      []*call
 	ofServer  map[string]counts
 	ofSession map[string]counts
+	screens   map[string]bool // sessions of UIs
 	stale     bool // counts differ from the lists
 }
 
@@ -108,6 +109,12 @@ func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 	}
 	if p.app.Open != pane.PaneHome {
 		return tea.Batch(cmds...)
+	}
+	if what&registry.Sessions != 0 {
+		p.screens = map[string]bool{}
+		for _, s := range p.app.Reg.Sessions() {
+			p.screens[s.ID] = s.Screen
+		}
 	}
 	if what&registry.Traffic != 0 {
 		cmds = append(cmds, p.readTraffic())
@@ -212,6 +219,9 @@ type below struct {
 }
 
 func (b below) Position() int { return b.Rows.Position() + b.above }
+
+// CursorX returns the column of the cursor.
+func (p *Pane) CursorX() int { return p.places[p.current()].X }
 
 // Subject returns nothing: the pane has no detail.
 func (p *Pane) Subject() pane.Subject { return pane.Subject{} }
