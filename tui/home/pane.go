@@ -69,7 +69,7 @@ type Pane struct {
 	ofServer  map[string]counts
 	ofSession map[string]counts
 	screens   map[string]bool // sessions of UIs
-	stale     bool // counts differ from the lists
+	stale     bool            // counts differ from the lists
 }
 
 type counts struct{ calls, failed int }
