@@ -54,6 +54,7 @@ func (a *app) moreCommands() []palette.Command {
 		{Names: []string{"server", "srv"}, Arg: "NAME", Long: "Filter by server", Why: a.WhyNoField("server"), Run: a.filterBy("server"), Args: a.serverNames},
 		{Names: []string{"mime", "type"}, Arg: "TYPE", Long: "Filter by MIME type, such as text/*", Why: a.WhyNoField("mime"), Run: a.filterBy("mime"), Args: a.mimeTypes},
 		{Names: []string{"sort"}, Arg: "COLUMN", Long: "Sort by a column, or reverse the order", Why: a.WhyNoOrder, Run: a.sortBy, Args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
+		{Names: []string{"line"}, Arg: "NUMBER", Long: "Go to a line of the detail, or to a row", Run: a.GoToLine},
 		{Names: []string{"theme"}, Arg: "NAME", Long: "Choose a theme", Why: whyNoTheme, Run: a.chooseTheme, Args: theme.Themes},
 	}, append(a.readOnlyCommands(append(a.changingCommands(), a.serverCommands()...)), a.logCommands()...)...)
 }

@@ -6,13 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/dialog"
 	"goblin/tui/help"
 	"goblin/tui/keys"
 	"goblin/tui/palette"
-	"goblin/tui/pane"
 	"goblin/tui/theme"
 )
 
@@ -41,7 +39,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		keys keys.Table
 	}{
 		"palette": {":", (*palette.Dialog)(nil).Keys()}, "help": {"?", (*help.Dialog)(nil).Keys()}, "subscriptions": {"w", new(dialog.Subscriptions).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
-		"facet": {"4 f", (*dialog.FilterList)(nil).Keys()}, "setup": {": s e t u p enter", (*help.Setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
+		"facet": {"4 f", (*dialog.FilterList)(nil).Keys()}, "setup": {": s e t u p enter", (*help.Setup)(nil).Keys()},
 	} {
 		for _, a := range d.keys {
 			if !strings.HasSuffix(a.ID, ".close") && !strings.HasSuffix(a.ID, ".back") {
@@ -49,9 +47,6 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 			}
 			for _, k := range keymap.Rebind(nil)[a.ID].Keys {
 				r := newSubscribedUI(t, 120, 40).keys(d.open)
-				if name == "exchange" {
-					r.run(r.app.OpenExchange(registry.TrafficRecord{Method: "tools/list"}))
-				}
 				require.Len(t, r.app.Dialogs, 1, name)
 				r.keys(k)
 				require.Empty(t, r.app.Dialogs, "%s: %s", name, k)

@@ -66,6 +66,8 @@ func (a *app) isPointless(id string) bool {
 		return a.Panes[a.Open].Rows().Len() < 2
 	case "seen":
 		return a.Context.Profile == "" // without a profile, few rows are dim
+	case "only-matches":
+		return a.whyNotSearched() != ""
 	case "enlarge":
 		return a.Beside() || a.Zoomed()
 	case "widen":
@@ -176,7 +178,7 @@ func (a *app) isSubscribed() bool {
 }
 
 func (a *app) footer() []string {
-	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
+	ids := []string{"back", "enlarge", "next-row", "tab-right", "filter", "next-match", "only-matches", "widen", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
 		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}

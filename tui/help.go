@@ -76,7 +76,6 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("Subscriptions", "subscriptions"), new(dialog.Subscriptions).ListKeys()},
 		{"Filter of a dialog", (*dialog.Search)(nil).Keys()},
 		{"Lists of values", (*dialog.FilterList)(nil).Keys()},
-		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
 		{by("Comparison", "compare"), compare.Keys()},
 		{"New servers", addserver.Keys()},

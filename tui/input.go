@@ -174,7 +174,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		}
 	case g.Detail.Contains(msg.X, msg.Y):
 		a.Inside = true
-		return a.Details[a.Open].Click(msg.Y - g.Detail.Y - g.Border)
+		return a.Details[a.Open].Click(msg.X-g.Detail.X-g.Border, msg.Y-g.Detail.Y-g.Border)
 	case msg.Y == a.H-2:
 		return a.run(a.binding("filter"))
 	}

@@ -85,6 +85,9 @@ func (a *app) moveKeys() keys.Table {
 		{ID: "page-up", Long: "A page up", Run: a.scroll("page-up")},
 		{ID: "top", Long: "First row (detail: first line)", Run: a.scroll("top")},
 		{ID: "bottom", Long: "Last row (detail: last line)", Run: a.scroll("bottom")},
+		{ID: "next-row", Hint: "next row", Long: "Detail: show the next row", Run: func() tea.Cmd { return a.NextRow(1) }},
+		{ID: "previous-row", Long: "Detail: show the previous row", Run: func() tea.Cmd { return a.NextRow(-1) }},
+		{ID: "line", Long: "Go to a line (lists: a row) by its number", Names: []string{"line"}, SearchWords: "jump number", Run: a.AskLine},
 	}
 }
 
@@ -93,6 +96,7 @@ func (a *app) findKeys() keys.Table {
 		{ID: "filter", Hint: "filter", Long: "Filter the list (detail: search)", Names: []string{"filter", "search"}, SearchWords: "find look for", Run: a.startFilter},
 		{ID: "next-match", Hint: "next", Long: "Next match in the detail", WhyDisabled: a.whyNotSearched, Run: a.searchStep((*viewer.View).Next)},
 		{ID: "previous-match", Long: "Previous match in the detail", WhyDisabled: a.whyNotSearched, Run: a.searchStep((*viewer.View).Prev)},
+		{ID: "only-matches", Hint: "only matches", Long: "Detail: show only lines that match the search", Names: []string{"only-matches"}, SearchWords: "grep filter lines", Run: func() tea.Cmd { return a.OnlyMatches(a.startFilter) }},
 		{ID: "server-facet", Long: "Filter by server", Names: []string{"server"}, SearchWords: "narrow filter by", Run: a.filterList("server", "Servers")},
 		{ID: "mime-facet", Long: "Filter by MIME type", Names: []string{"mime", "type"}, SearchWords: "narrow filter by type", Run: a.filterList("mime", "MIME types")},
 		{ID: "method-facet", Long: "Filter traffic by method", Names: []string{"method"}, SearchWords: "narrow filter by", Run: a.filterList("method", "Methods")},
@@ -145,8 +149,8 @@ func (a *app) keepKeys() keys.Table {
 func (a *app) logKeys() keys.Table {
 	tabs := keys.DisabledUnless("only Logs ("+a.KeyOf("logs")+") and Usage ("+a.KeyOf("usage")+") have tabs", func() bool { return a.Open == pane.PaneLogs || a.Open == pane.PaneUsage })
 	return keys.Table{
-		{ID: "tab-left", Long: "Previous tab of Logs or Usage", WhyDisabled: tabs},
-		{ID: "tab-right", Hint: "tabs", Long: "Next tab of Logs or Usage", WhyDisabled: tabs},
+		{ID: "tab-left", Long: "Previous tab of Logs, Usage or the detail", WhyDisabled: tabs},
+		{ID: "tab-right", Hint: "tabs", Long: "Next tab of Logs, Usage or the detail", WhyDisabled: tabs},
 		{ID: "follow", Hint: "follow", Long: "Follow new records, or stop following", Names: []string{"follow"}, SearchWords: "tail"},
 		{ID: "level", Long: "Minimum log level", Names: []string{"level"}, SearchWords: "severity debug errors warnings"},
 		{ID: "shown", Hint: "show all", Long: "Show notifications, or clients' requests only", Names: []string{"notifications"}, SearchWords: "hide noise notifications"},

@@ -152,9 +152,10 @@ func TestKeysOfTheTimeline(t *testing.T) {
 func TestEnterOpensAnyCallOfTheTimeline(t *testing.T) {
 	t.Parallel()
 	r := newTimelineUI(t, 120, 40, plainEnv).keys("enter")
+	require.Contains(t, r.screen(), "No answer yet")
+	r.keys("]")
 	require.Contains(t, r.screen(), `"secs": 20`)
-	require.Contains(t, r.screen(), "no answer yet")
-	r.keys("esc k k enter")
+	r.keys("[ esc k k enter")
 	require.Contains(t, r.screen(), "odd_confirm")
 	require.Contains(t, r.screen(), "waiting for the user")
 }

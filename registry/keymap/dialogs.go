@@ -13,7 +13,7 @@ const (
 	multilinePlaces = InForm | InSampling
 )
 
-const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes | InCompare
+const scrollPlaces = InSubscriptions | InClients | InSetup | InMistakes | InCompare
 
 func dialogActions() []Action {
 	return slices.Concat(formActions(), listActions(), callListActions(), ruleActions(), questionActions())
@@ -122,20 +122,6 @@ func listActions() []Action {
 		{"mistakes.edit", []string{"enter", "E"}, InMistakes},
 		{"mistakes.copy", []string{"c"}, InMistakes},
 		{"mistakes.close", []string{"esc", "q", "!", "ctrl+c"}, InMistakes},
-		{"exchange.other", []string{"tab", "shift+tab", "l", "right"}, InExchange},
-		{"exchange.copy", []string{"y"}, InExchange},
-		{"exchange.command", []string{"Y"}, InExchange},
-		{"exchange.call", []string{"c"}, InExchange},
-		{"exchange.item", []string{"i"}, InExchange},
-		{"exchange.query", []string{"|"}, InExchange},
-		{"exchange.wrap", []string{"\\"}, InExchange},
-		{"exchange.right", []string{"}", "shift+right"}, InExchange},
-		{"exchange.left", []string{"{", "shift+left"}, InExchange},
-		{"exchange.pager", []string{"e"}, InExchange},
-		{"exchange.editor", []string{"E"}, InExchange},
-		{"exchange.save", []string{"W"}, InExchange},
-		{"exchange.save-call", []string{"ctrl+w"}, InExchange},
-		{"exchange.close", []string{"esc", "enter", "q", "h", "left", "ctrl+c"}, InExchange},
 		{"query.copy", []string{"enter"}, InQuery},
 		{"query.down", []string{"down"}, InQuery},
 		{"query.up", []string{"up"}, InQuery},

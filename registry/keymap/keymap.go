@@ -35,7 +35,7 @@ const (
 	InClients
 	InSearch // typing the filter of a list in a dialog
 	InValues
-	InExchange
+	_
 	InPast
 	InView
 	InQuery
@@ -128,6 +128,8 @@ func paneActions() []Action {
 		{"page-up", []string{"ctrl+b", "pgup"}, Anywhere},
 		{"top", []string{"g", "home"}, Anywhere},
 		{"bottom", []string{"G", "end"}, Anywhere},
+		{"next-row", []string{"J"}, InDetail},
+		{"previous-row", []string{"K"}, InDetail},
 		{"open", []string{"enter"}, InLists},
 		{"enlarge", []string{"enter"}, InDetail},
 		{"detail", []string{"right"}, InLists},
@@ -136,6 +138,8 @@ func paneActions() []Action {
 		{"filter", []string{"/"}, Anywhere},
 		{"next-match", []string{"n"}, Anywhere},
 		{"previous-match", []string{"N"}, Anywhere},
+		{"only-matches", []string{"&"}, InDetail},
+		{"line", []string{"#"}, InLogs | InDetail},
 		{"server-facet", []string{"f"}, InCatalog | InServers},
 		{"mime-facet", []string{"m"}, InResources},
 		{"sort", []string{"o"}, InLists},
@@ -205,7 +209,14 @@ func paneActions() []Action {
 	}
 }
 
-// IDs returns the ids of the actions whose keys can be changed.
+// removedIDs are actions of earlier versions. Configs may still have them.
+var removedIDs = []string{
+	"exchange.other", "exchange.copy", "exchange.command", "exchange.call", "exchange.item", "exchange.query", "exchange.wrap",
+	"exchange.right", "exchange.left", "exchange.pager", "exchange.editor", "exchange.save", "exchange.save-call", "exchange.close",
+}
+
+// IDs returns the ids of the actions whose keys can be changed, and those of earlier
+// versions.
 func IDs() []string {
 	var all []string
 	for _, a := range Actions() {
@@ -213,7 +224,7 @@ func IDs() []string {
 			all = append(all, a.ID)
 		}
 	}
-	return all
+	return append(all, removedIDs...)
 }
 
 // SuggestIDs returns the ids that an unknown one could mean: those of the same dialog, or

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"goblin/registry"
 	"goblin/registry/recording"
@@ -47,8 +46,8 @@ func failureText(r *registry.TrafficRecord) string {
 	return text
 }
 
-// OutcomeFields describes how a request ended.
-func OutcomeFields(r *registry.TrafficRecord) []viewer.Field {
+// outcomeFields describes how a request ended.
+func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	if recording.IsNotification(r) {
 		return []viewer.Field{{Label: "status", Value: r.Status}}
 	}
@@ -82,17 +81,17 @@ func waitText(r *registry.TrafficRecord) string {
 	return uicontext.FormatDuration(r.UserWait) + " for the user"
 }
 
-// ResponseTitle is "Error" or "Response".
-func ResponseTitle(r *registry.TrafficRecord) string {
+// responseTitle is "Error" or "Response".
+func responseTitle(r *registry.TrafficRecord) string {
 	if hasErrorObject(r) {
 		return "Error"
 	}
 	return "Response" // also if a tool reports an error in it
 }
 
-// BodyBlocks shows params, a result or an error, and reports missing parts: the journal
+// bodyBlocks shows params, a result or an error, and reports missing parts: the journal
 // stores only the beginning of large bodies, and evicts old ones.
-func BodyBlocks(a *uicontext.Context, title string, data []byte, whole int) []viewer.Section {
+func bodyBlocks(a *uicontext.Context, title string, data []byte, whole int) []viewer.Section {
 	switch {
 	case whole == 0 && len(data) == 0:
 		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "empty"}}
@@ -155,9 +154,9 @@ func encoded(v any, indent string) []byte {
 	return []byte(text)
 }
 
-// ResponseBlocks shows the content of a tool, resource or prompt result, with JSON and
+// responseBlocks shows the content of a tool, resource or prompt result, with JSON and
 // Markdown formatted. It returns nil for other methods, errors and truncated bodies.
-func ResponseBlocks(r *registry.TrafficRecord) []viewer.Section {
+func responseBlocks(r *registry.TrafficRecord) []viewer.Section {
 	if hasErrorObject(r) || !json.Valid(r.Response) {
 		return nil
 	}
@@ -172,24 +171,8 @@ func ResponseBlocks(r *registry.TrafficRecord) []viewer.Section {
 	return nil
 }
 
-// Head is a summary in two lines.
-func Head(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
-	kind, ended := viewer.Note, recording.StatusText(r)
-	if recording.IsFailure(r) {
-		kind, ended = viewer.Error, failureText(r)
-	}
-	first := []string{ended}
-	if r.Count > 1 {
-		first = append(first, fmt.Sprintf("× %d, last %s", r.Count, clock(r.Last, time.TimeOnly)))
-	}
-	if !recording.IsNotification(r) {
-		first = append(first, durationText(r), uicontext.FormatSize(r.Size))
-	}
-	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + originLine(r, lk)}}
-}
-
-// RuleBlocks lists what rules did to the request.
-func RuleBlocks(r *registry.TrafficRecord) []viewer.Section {
+// ruleBlocks lists what rules did to the request.
+func ruleBlocks(r *registry.TrafficRecord) []viewer.Section {
 	if len(r.Events) == 0 {
 		return nil
 	}
@@ -212,14 +195,15 @@ func originLine(r *registry.TrafficRecord, lk *theme.Theme) string {
 		}
 		parts = append(parts, uicontext.SanitizeLine(end))
 	}
+	parts = append(parts, uicontext.SanitizeLine(r.Method))
 	if r.RequestSize > 0 {
 		parts = append(parts, uicontext.FormatSize(int64(r.RequestSize)))
 	}
 	return strings.Join(parts, "  ")
 }
 
-// RequestFacts describes the sides and the times of a request.
-func RequestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Field {
+// requestFacts describes the sides and the times of a request.
+func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Field {
 	client, server := cmp.Or(r.Client, r.Session), cmp.Or(r.Server, registry.Local)
 	direction := client + " → " + server
 	if r.Direction == registry.ToClient {
@@ -251,33 +235,6 @@ func endText(r *registry.TrafficRecord) string {
 		return ""
 	}
 	return FormatTime(r.Time.Add(r.Duration))
-}
-
-// RequestSide shows the request with its headers.
-func RequestSide(a *uicontext.Context, r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
-	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + originLine(r, lk)}}
-	blocks = append(blocks, BodyBlocks(a, "params", r.Request, r.RequestSize)...)
-	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{idField(r), {Label: "transport", Value: transportText(a.Reg, r)}, {Label: "session", Value: r.Session}}})
-	return append(blocks, requestHeaders(r)...)
-}
-
-// ResponseSide shows the response with its headers.
-func ResponseSide(a *uicontext.Context, r *registry.TrafficRecord) []viewer.Section {
-	if r.Status == registry.StatusInFlight {
-		return []viewer.Section{{Kind: viewer.Note, Text: "no answer yet"}}
-	}
-	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", recording.StatusText(r), durationText(r), uicontext.FormatSize(r.Size))}
-	if recording.IsFailure(r) {
-		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", failureText(r), durationText(r), uicontext.FormatSize(r.Size))
-	}
-	blocks, title := []viewer.Section{head}, "result"
-	if hasErrorObject(r) {
-		title = "error"
-	} else if inner := ResponseBlocks(r); len(inner) > 0 {
-		blocks, title = append(blocks, inner...), "raw result"
-	}
-	blocks = append(blocks, BodyBlocks(a, title, r.Response, r.ResponseSize)...)
-	return append(blocks, responseHeaders(r)...)
 }
 
 // Text returns a record as JSON-RPC. lost names the missing parts.

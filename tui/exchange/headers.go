@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"goblin/registry"
-	"goblin/registry/rawjson"
 	"goblin/registry/recording"
 	"goblin/tui/viewer"
 )
@@ -52,26 +51,6 @@ func partHeaders(r *registry.TrafficRecord, p registry.WirePart, title string) [
 		facts = append(facts, viewer.Field{Label: name, Value: cmp.Or(value, `""`)})
 	}
 	return []viewer.Section{{Title: title, Kind: viewer.Fields, Fields: facts}}
-}
-
-// HeaderBlocks returns all headers of an exchange, folded, or nil if it did not use HTTP.
-func HeaderBlocks(r *registry.TrafficRecord) []viewer.Section {
-	var text []byte
-	for _, b := range append(requestHeaders(r), responseHeaders(r)...) {
-		inner := []byte("{")
-		for i, f := range b.Fields {
-			if i > 0 {
-				inner = append(inner, ',')
-			}
-			inner = append(append(append(inner, rawjson.Quote(f.Label)...), ':'), rawjson.Quote(f.Value)...)
-		}
-		text = append(append(append(append(text, ','), rawjson.Quote(b.Title)...), ':'), append(inner, '}')...)
-	}
-	if text == nil {
-		return nil
-	}
-	text[0] = '{'
-	return []viewer.Section{{Title: "Headers", Kind: viewer.JSON, Data: append(text, '}'), Shut: true}}
 }
 
 func transportText(reg *registry.Registry, r *registry.TrafficRecord) string {

@@ -531,6 +531,7 @@ type Rows interface {
 	Scroll(by int)
 	MoveTo(i int)
 	Find(key string) bool
+	Cursor() int
 	ToggleMark() int
 	ClearMarks() bool
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -97,6 +98,9 @@ func (d *Dialog) fill() tea.Cmd {
 	d.list = nil
 	d.note, d.searching, d.enterPending = "", false, false
 	text := strings.TrimLeft(d.Input.Value(), " ")
+	if _, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
+		text = "line " + text
+	}
 	if c, arg := d.command(text); c != nil && c.Arg != "" && strings.Contains(text, " ") {
 		if c.Names[0] == "open" {
 			return d.search(c, arg)

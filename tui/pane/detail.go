@@ -2,13 +2,17 @@ package pane
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -29,10 +33,14 @@ type detail struct {
 	AnswerOf     string // key of the subject to scroll to its answer
 	cancel       context.CancelFunc
 	markedAt     time.Time // when changed lines were marked
+
+	tab     string // chosen tab, kept for subjects without it
+	tabEnds Tabs   // on their line
+	tabLine int    // of the tabs, or -1
 }
 
 func newDetail(a *Layout) *detail {
-	return &detail{app: a, View: viewer.NewView(a.Theme), cancel: func() {}}
+	return &detail{app: a, View: viewer.NewView(a.Theme), cancel: func() {}, tabLine: -1}
 }
 
 func (d *detail) show(s Subject, width int) tea.Cmd {
@@ -78,7 +86,11 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	d.gen++
 	d.busy, d.dirty, d.news = false, false, false
 	gen, s, lk := d.gen, d.subject, d.app.Theme
-	if s.Blocks == nil {
+	sections := s.Blocks
+	if i := d.openTab(); i >= 0 {
+		sections = s.Tabs[i].Sections
+	}
+	if sections == nil {
 		d.View.Show(nil, false)
 		return nil
 	}
@@ -87,7 +99,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	o := viewer.Options{Width: d.width, Depth: uicontext.DefaultDepth, Fold: d.foldLevels, Toggled: d.toggledNodes, Numbers: s.numbers, NoWrap: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
-		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)
+		doc, err := viewer.Build(ctx, lk, sections(ctx), o)
 		return keys.FuncMsg(func() tea.Cmd {
 			if gen != d.gen {
 				return nil
@@ -109,6 +121,26 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 			return nil
 		})
 	}
+}
+
+// openTab returns the index of the chosen tab, or 0 if the subject lacks it. It returns -1
+// without tabs.
+func (d *detail) openTab() int {
+	if len(d.subject.Tabs) == 0 {
+		return -1
+	}
+	return max(slices.IndexFunc(d.subject.Tabs, func(t viewer.Tab) bool { return t.Name == d.tab }), 0)
+}
+
+// switchTab opens another tab and keeps the search.
+func (d *detail) switchTab(to int) tea.Cmd {
+	n := len(d.subject.Tabs)
+	if n == 0 {
+		return nil
+	}
+	d.tab, d.toggledNodes = d.subject.Tabs[(to+n)%n].Name, nil
+	d.View.Leave()
+	return d.Build(true, false)
 }
 
 // Fold unfolds levels of JSON, or folds them if by is negative.
@@ -163,9 +195,6 @@ func (a *Layout) Redraw() tea.Cmd {
 	for _, d := range a.Details {
 		cmds = append(cmds, d.Build(true, false))
 	}
-	if d := a.FrontExchange(); d != nil {
-		cmds = append(cmds, d.build())
-	}
 	return tea.Batch(cmds...)
 }
 
@@ -190,11 +219,18 @@ func (a *Layout) QueryContent() tea.Cmd {
 	return dialog.NewQuery(a.Context, of, &a.queryPath, texts...)
 }
 
-func (d *detail) Click(y int) tea.Cmd {
-	if d.subject.running != nil {
+func (d *detail) Click(x, y int) tea.Cmd {
+	switch {
+	case d.subject.running != nil:
 		return nil // the progress is drawn above the lines
+	case d.tabLine < 0:
+		return d.ToggleNode(y, false)
+	case y == d.tabLine && d.tabEnds.At(x) >= 0:
+		return d.switchTab(d.tabEnds.At(x))
+	case y > d.tabLine:
+		return d.ToggleNode(y-d.tabLine-1, false)
 	}
-	return d.ToggleNode(y, false)
+	return nil
 }
 
 // Fade removes the marks of lines that changed a while ago.
@@ -212,7 +248,11 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 		lines = run.Lines(a.Context, w, min(h, 4))
 		h -= len(lines)
 	}
-	lines = append(lines, d.View.Lines(w, max(h, 0))...)
+	above := d.above(w, h)
+	lines = append(append(lines, above...), d.View.Lines(w, max(h-len(above), 0))...)
+	if d.subject.Blocks == nil && len(d.subject.Tabs) == 0 && focused && len(lines) > 1 {
+		lines[1] = a.Theme.Fit("  No row selected. "+a.KeyOf("back")+" goes back to the list.", w)
+	}
 	if border == 0 {
 		return lines
 	}
@@ -220,7 +260,48 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	if focused {
 		style = a.Theme.Accent
 	}
-	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
+	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), d.position(focused, r.W), r.W, r.H, style)
+}
+
+// position returns the number of the row if the detail has the focus. The position in a
+// long text follows.
+func (d *detail) position(focused bool, w int) string {
+	var parts []string
+	if row, rows := d.app.rowNumber(); focused && rows > 1 {
+		parts = append(parts, fmt.Sprintf("%d of %d", row, rows))
+	}
+	if text := d.View.LineText(); text != "" {
+		parts = append(parts, text)
+	}
+	for len(parts) > 1 && theme.Width(strings.Join(parts, ", ")) > w/2 {
+		parts = parts[1:]
+	}
+	return strings.Join(parts, ", ")
+}
+
+// above draws the head and the tabs of the subject, as far as there is room.
+func (d *detail) above(w, h int) []string {
+	d.tabLine = -1
+	open := d.openTab()
+	if open < 0 || h < 4 {
+		return nil
+	}
+	lk := d.app.Theme
+	var lines []string
+	if d.subject.Head != nil {
+		lines = d.subject.Head(lk)
+		lines = lines[:min(len(lines), max((h-4)/2, 0))]
+	}
+	for i := range lines {
+		lines[i] = lk.Fit(" "+lines[i], w)
+	}
+	names := make([]string, len(d.subject.Tabs))
+	for i, t := range d.subject.Tabs {
+		names[i] = t.Name
+	}
+	line, ends := DrawTabs(lk, names, open)
+	d.tabLine, d.tabEnds = len(lines), ends
+	return append(lines, lk.Fit(line, w))
 }
 
 const changeMarkTime = 3 * time.Second

@@ -33,6 +33,7 @@ type Layout struct {
 	NoWrap         bool
 	zoomed         bool // the detail fills the body
 	zoomMovedFocus bool // … and the zoom moved the focus there
+	zoomOpened     bool // … and the zoom opened it
 	queryPath      string
 
 	compare     *compare.Marks
@@ -237,6 +238,8 @@ func (a *Layout) Unzoom() bool {
 	was := a.Zoomed()
 	if was {
 		a.zoomed, a.Inside = false, !a.zoomMovedFocus
+		a.Opened = a.Opened && !a.zoomOpened
+		a.zoomOpened = false
 	}
 	return was
 }
@@ -263,9 +266,34 @@ func (a *Layout) DetailShown() bool {
 	return g.Detail.H > 0 && g.Detail.W > 0
 }
 
-// FocusDetail opens the detail and moves the focus there.
-func (a *Layout) FocusDetail() tea.Cmd {
-	a.Inside, a.Opened, a.zoomed = true, true, false
+// FocusDetail opens the detail and moves the focus there. If the list and the detail below
+// it have too little room, the detail fills the body.
+func (a *Layout) FocusDetail() tea.Cmd { return a.focusDetail(a.H < tallHeight) }
+
+func (a *Layout) focusDetail(whole bool) tea.Cmd {
+	was := a.Opened
+	a.Inside, a.Opened, a.zoomed, a.zoomOpened = true, true, false, false
+	if whole && !a.Beside() {
+		a.zoomed, a.zoomMovedFocus, a.zoomOpened = true, true, !was
+	}
+	return nil
+}
+
+// rowNumber returns the number of the row under the cursor, from 1, and the number of
+// rows.
+func (a *Layout) rowNumber() (row, rows int) {
+	r := a.Panes[a.Open].Rows()
+	return r.Cursor() + 1, r.Len()
+}
+
+// NextRow moves the cursor of the list while the detail has the focus.
+func (a *Layout) NextRow(by int) tea.Cmd {
+	before, _ := a.rowNumber()
+	a.Panes[a.Open].Rows().Move(by)
+	a.CursorMoved()
+	if after, _ := a.rowNumber(); after == before {
+		return a.Say("No more rows")
+	}
 	return nil
 }
 
@@ -367,4 +395,5 @@ const (
 	BesideWidth  = 110 // the detail is beside the list
 	thirdWidth   = 200 // requests about the item are beside the detail
 	borderHeight = 18  // lists have borders
+	tallHeight   = 30  // a list and the detail below it have room
 )

@@ -47,6 +47,7 @@ type Logs struct {
 	Log, traffic  reader  // positions in the journals
 	missedRecords uint64  // dropped before they were read
 	firstNumber   uint64  // of the log, when the UI started
+	heldTab       int     // list that follows again when the detail loses the focus, plus one
 	isFlooded     bool    // too many records to build a detail for each
 	last          Subject // shown during a flood
 	lastAt        time.Time
@@ -112,7 +113,12 @@ func (p *Logs) Place() keymap.Place       { return keymap.InLogs }
 func (p *Logs) Watches() registry.Changes { return registry.Logs | registry.Traffic }
 func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
 func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
-func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
+
+// CursorMoved stops or continues following.
+func (p *Logs) CursorMoved() {
+	p.heldTab = 0
+	p.list().CursorMoved()
+}
 
 // Tab returns the name and the number of new log records since the pane was open.
 // Requests never stop, so they are not counted.
@@ -142,6 +148,7 @@ func (p *Logs) read(on bool) tea.Cmd {
 		p.Log.pausedAt, p.traffic.pausedAt = p.Log.stats.Next-1, p.traffic.stats.Next-1
 	}
 	before := p.list().Count() + p.list().Trimmed()
+	p.holdRow()
 	p.readLog(p.Log.pausedAt)
 	p.Log.seenNumber = p.Log.pausedAt
 	if p.IsTraffic() {
@@ -155,6 +162,20 @@ func (p *Logs) read(on bool) tea.Cmd {
 	p.isFlooded = p.list().Count()+p.list().Trimmed()-before >= floodSize
 	p.list().ClearUnread()
 	return p.list().Publish()
+}
+
+// holdRow stops following while the detail has the focus, so that its text stays.
+func (p *Logs) holdRow() {
+	switch {
+	case p.app.Inside && p.list().Following():
+		p.list().Follow(false)
+		p.heldTab = p.Open + 1
+	case !p.app.Inside && p.heldTab == p.Open+1:
+		p.list().Follow(true)
+	}
+	if !p.app.Inside {
+		p.heldTab = 0
+	}
 }
 
 // Choose opens a tab.
@@ -320,8 +341,8 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 		"call":         {WhyDisabled: p.whyNotRecall, Run: p.recall},
 		"reload":       {WhyDisabled: keys.AlwaysDisabled("records arrive automatically")},
 		"shown":        {WhyDisabled: keys.DisabledUnless("only traffic has notifications; "+next+" goes there", p.IsTraffic), Run: p.nextTrafficFilter, Label: p.trafficFilterHint},
-		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
-		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
+		"tab-left":     {Run: func() tea.Cmd { return p.stepTab(-1) }},
+		"tab-right":    {Run: func() tea.Cmd { return p.stepTab(1) }},
 		"follow":       {Run: p.toggleFollow},
 		"pause":        {Run: p.pause},
 		"compare":      p.compareHandler(),
@@ -333,6 +354,14 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 		"fit":           {WhyDisabled: p.whyNoTimeline, Run: p.onTimeline((*timeline.Chart).Fit, func() tea.Cmd { return nil })},
 		"range":         {WhyDisabled: p.whyNoTimeline, Run: p.selectRange},
 	}
+}
+
+// stepTab opens another tab of the detail if that has the focus, otherwise of Logs.
+func (p *Logs) stepTab(by int) tea.Cmd {
+	if d := p.app.Details[PaneLogs]; p.app.Inside && d.openTab() >= 0 {
+		return d.switchTab(d.openTab() + by)
+	}
+	return p.Choose(p.Open + by)
 }
 
 func (p *Logs) toggleFollow() tea.Cmd {
@@ -385,10 +414,7 @@ func (p *Logs) pause() tea.Cmd {
 }
 
 func (p *Logs) openRecord() tea.Cmd {
-	if r, ok := p.Traffic.Table.Selected(); ok && (p.Open == TabTraffic && r.inFlightID == "" || p.Open == TabTimeline) {
-		return p.app.OpenExchange(r.TrafficRecord)
-	}
-	return p.app.FocusDetail()
+	return p.app.focusDetail(true)
 }
 
 func (p *Logs) copyRecord() tea.Cmd {

@@ -56,7 +56,11 @@ type Subject struct {
 	Version string
 	Title   string
 	Blocks  func(ctx context.Context) []viewer.Section // runs in a command
-	numbers bool                                       // show line numbers
+	// Tabs replace Blocks: the detail shows one of them, with tabs above. Head draws lines
+	// above the tabs.
+	Tabs    []viewer.Tab
+	Head    func(lk *theme.Theme) []string
+	numbers bool // show line numbers
 	// content reports whether there is content, so that lines changed by a new version
 	// are marked.
 	content bool

@@ -13,7 +13,6 @@ import (
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/timeline"
-	"goblin/tui/viewer"
 )
 
 // timelineTab shows the rows of Traffic on a time axis. Both tabs share their rows, their
@@ -211,18 +210,6 @@ func (t *timelineTab) hash(r *trafficRow) uint64 {
 }
 
 var argumentSeed = maphash.MakeSeed()
-
-// usualBlocks compares the duration of a slow request with earlier ones.
-func usualBlocks(r *registry.TrafficRecord, held []*trafficRow, now time.Time) []viewer.Section {
-	all := make([]*registry.TrafficRecord, len(held))
-	for i, o := range held {
-		all[i] = &o.TrafficRecord
-	}
-	if text := timeline.UsualText(r, all, now); text != "" {
-		return []viewer.Section{{Kind: viewer.Note, Text: text}}
-	}
-	return nil
-}
 
 // onTimeline returns an action of the time line, or the usual one elsewhere.
 func (p *Logs) onTimeline(do func(*timeline.Chart), otherwise func() tea.Cmd) func() tea.Cmd {

@@ -2,18 +2,17 @@ package pane
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/exchange"
+	"goblin/tui/timeline"
 	"goblin/tui/uicontext"
-	"goblin/tui/viewer"
 )
 
 func (p *Logs) trafficSubject() Subject {
@@ -21,7 +20,7 @@ func (p *Logs) trafficSubject() Subject {
 	if !ok {
 		return Subject{}
 	}
-	reg, rec, lk := p.app.Reg, r.TrafficRecord, p.app.Theme
+	rec := r.TrafficRecord
 	status := runningText + "; " + p.app.KeyOf("cancel") + " cancels it"
 	if p.app.StopText(rec.Number) != "" {
 		status = "stopped by a rule; " + p.app.KeyOf("mistakes") + " decides about it"
@@ -29,36 +28,34 @@ func (p *Logs) trafficSubject() Subject {
 	if p.app.ReadOnly != "" {
 		status = "no answer in the recording"
 	}
-	held, now := p.Traffic.Held, p.app.Now()
+	held := p.Traffic.Held
+	e := exchange.Exchange{Context: p.app.Context, Record: rec, Others: func() []*registry.TrafficRecord {
+		all := make([]*registry.TrafficRecord, len(held))
+		for i, o := range held {
+			all[i] = &o.TrafficRecord
+		}
+		return all
+	}}
+	version := strconv.Itoa(rec.Count)
 	if r.inFlightID != "" {
-		return Subject{
-			Key: "traffic " + r.key, Version: fmt.Sprint(r.inFlightID, " ", status, p.timeline.chart.Factor()), Title: rec.Method + " " + clockText(rec.Time, 12),
-			Blocks: func(context.Context) []viewer.Section {
-				facts := append(exchange.RequestFacts(reg, &rec), viewer.Field{Label: "status", Value: status})
-				blocks := append(usualBlocks(&rec, held, now), viewer.Section{Kind: viewer.Fields, Fields: facts})
-				return slices.Concat(blocks, exchange.BodyBlocks(p.app.Context, "Request", rec.Request, rec.RequestSize), exchange.HeaderBlocks(&rec))
-			},
+		e.Status = status
+		version = fmt.Sprint(r.inFlightID, " ", status, p.timeline.chart.Factor(), p.progressOf(rec.Number))
+	}
+	tabs := e.Tabs()
+	return Subject{
+		Key: "traffic " + r.key, Version: version, Title: rec.Method + " " + clockText(rec.Time, 12),
+		Blocks: tabs[0].Sections, Tabs: tabs, Head: e.Head,
+	}
+}
+
+// progressOf returns the number of the last progress notification of a request.
+func (p *Logs) progressOf(request uint64) uint64 {
+	for i := len(p.Traffic.Held) - 1; i >= 0; i-- {
+		if r := &p.Traffic.Held[i].TrafficRecord; r.Parent == request && timeline.IsProgress(r) {
+			return r.Seq
 		}
 	}
-	return Subject{
-		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Count), Title: rec.Method + " " + clockText(rec.Time, 12),
-		Blocks: func(context.Context) []viewer.Section {
-			if full, ok := reg.Traffic().Record(rec.Seq); ok {
-				rec = full
-			}
-			head := exchange.Head(&rec, lk)
-			request := exchange.BodyBlocks(p.app.Context, "Request", rec.Request, rec.RequestSize)
-			rest := append(exchange.HeaderBlocks(&rec), viewer.Section{Title: "Details", Kind: viewer.Fields, Fields: append(exchange.RequestFacts(reg, &rec), exchange.OutcomeFields(&rec)...)})
-			if isNotification(&rec) {
-				return slices.Concat(request, head, rest)
-			}
-			answer, whole := exchange.ResponseBlocks(&rec), exchange.BodyBlocks(p.app.Context, exchange.ResponseTitle(&rec), rec.Response, rec.ResponseSize)
-			if answer == nil {
-				answer, whole = whole, nil
-			}
-			return slices.Concat(usualBlocks(&rec, held, now), answer, head, exchange.RuleBlocks(&rec), request, whole, rest)
-		},
-	}
+	return 0
 }
 
 func whyNoExchange(seq uint64) string {
@@ -96,9 +93,7 @@ func (a *Layout) copyAs(seq uint64) tea.Cmd {
 
 func (p *Logs) shownTraffic() uicontext.CachedContent {
 	var seq uint64
-	if d := p.app.FrontExchange(); d != nil {
-		seq = d.rec.Seq
-	} else if r, ok := p.Traffic.Table.Selected(); ok {
+	if r, ok := p.Traffic.Table.Selected(); ok {
 		seq = r.Seq
 	}
 	text, _, ok := exchange.Text(p.app.Reg, seq, "  ")

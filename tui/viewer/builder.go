@@ -166,6 +166,7 @@ func (b *builder) lines(s string) {
 		}
 		if l.flags&numbered != 0 {
 			l.arg++
+			b.d.numbers = max(b.d.numbers, int(l.arg))
 		}
 		b.wrapRange(from, to, l, 0)
 		from = next

@@ -26,6 +26,7 @@ type search struct {
 func (v *View) Search(text string) (matches int) {
 	v.query = text
 	v.find()
+	v.showMatches()
 	if len(v.matches) == 0 {
 		return 0
 	}
@@ -98,7 +99,7 @@ func (v *View) find() {
 	if !exact {
 		f.needle = fold(nil, v.query)
 	}
-	d := v.doc
+	d := v.whole
 	for i := 0; i < len(d.lines) && len(v.matches) < maxMatches; {
 		from, to, next := d.sourceLine(i)
 		v.matches = f.line(v.matches, d.arena[from:to], uint32(from))

@@ -13,7 +13,11 @@ import (
 type View struct {
 	lk        *theme.Theme
 	inks      [inks]theme.Style
-	doc       *Doc
+	whole     *Doc
+	doc       *Doc // whole, or only its lines with matches
+	only      bool // shows only lines with matches
+	target    int  // line of the last GoToLine, plus one
+	leaving   bool // the next document is another text
 	top       int  // first visible line
 	left      int  // hidden cells at the left
 	w, h      int  // size when last drawn
@@ -26,7 +30,8 @@ type View struct {
 
 // NewView returns a view of an empty document.
 func NewView(lk *theme.Theme) *View {
-	v := &View{doc: &Doc{}}
+	empty := &Doc{}
+	v := &View{whole: empty, doc: empty}
 	v.SetTheme(lk)
 	return v
 }
@@ -47,24 +52,33 @@ func (v *View) Show(d *Doc, keep bool) {
 	if d == nil {
 		d = &Doc{}
 	}
-	old := v.doc
-	v.doc, v.marked = d, d.changed != nil
+	old, top := v.whole, v.top
+	if v.OnlyMatches() && top < len(v.doc.lines) { // its line in the whole document
+		off := v.doc.lines[top].off
+		top = sort.Search(len(old.lines), func(i int) bool { return old.lines[i].off >= off })
+	}
+	v.whole, v.doc, v.marked, v.target = d, d, d.changed != nil, 0
 	if !keep {
-		v.top, v.left, v.beyondEnd, v.seekStart = 0, 0, false, false
+		v.top, v.left, v.beyondEnd, v.seekStart, v.only, v.leaving = 0, 0, false, false, false, false
 		v.search = search{}
 		return
 	}
-	v.top = d.matchingLine(old, v.top)
+	v.top = 0
+	if !v.leaving {
+		v.top = d.matchingLine(old, top)
+	}
+	v.leaving = false
 	v.Scroll(0)
 	v.Right(0)
 	if v.query != "" {
 		v.find()
 		v.at = v.matchFrom(v.top)
+		v.showMatches()
 	}
 }
 
 // Doc returns the document, never nil.
-func (v *View) Doc() *Doc { return v.doc }
+func (v *View) Doc() *Doc { return v.whole }
 
 // Unmark removes the edge marks.
 func (v *View) Unmark() { v.marked = false }

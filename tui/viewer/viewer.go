@@ -65,6 +65,12 @@ type Section struct {
 	Shut  bool // of JSON: its outermost value is folded
 }
 
+// Tab is a named part of what a detail shows. Sections may run in a command.
+type Tab struct {
+	Name     string
+	Sections func(ctx context.Context) []Section
+}
+
 // Options control the layout of sections.
 type Options struct {
 	Width int // in cells, including one for edge marks; default 80
@@ -158,6 +164,7 @@ type Doc struct {
 	levels   int   // levels of the deepest JSON
 	pictures []strip
 	images   int // number of drawn images
+	numbers  int // highest line number, or 0
 	width    int
 	longest  int // cells of the longest line
 	// Bytes of the truncated sections: shown and total.

@@ -120,7 +120,7 @@ var rules = []row{
 	{"tui/dialog", "registry registry/export registry/keymap registry/names registry/query registry/rawjson registry/report registry/savedcall registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "dialogs know no pane"},
 	{"tui/pane", "registry registry/definition registry/keymap registry/query registry/rawjson registry/recording registry/report registry/termtext tui/addserver tui/build tui/compare tui/dialog tui/exchange tui/form tui/keys tui/list tui/serverform tui/theme tui/timeline tui/uicontext tui/viewer", "panes do not know the UI's root"},
 	{"tui/breakpoints", "registry registry/query registry/rawjson registry/rule registry/termtext tui/dialog tui/form tui/keys tui/list tui/theme tui/uicontext tui/viewer", "decides about requests for any pane; knows none"},
-	{"tui/exchange", "registry registry/rawjson registry/recording registry/termtext tui/theme tui/uicontext tui/viewer", "describes records for any pane; knows none"},
+	{"tui/exchange", "registry registry/rawjson registry/recording registry/termtext tui/theme tui/timeline tui/uicontext tui/viewer", "describes records for any pane; knows none"},
 	{"tui/serverform", "registry/report registry/rawjson tui/dialog tui/form tui/keys tui/uicontext", "edits a server's entry for any pane; knows none"},
 	{"tui/compare", "registry registry/compare tui/dialog tui/keys tui/theme tui/uicontext", "compares for any pane; knows none"},
 	{"tui/home", "registry registry/keymap registry/recording registry/report registry/termtext tui/breakpoints tui/dialog tui/keys tui/list tui/pane tui/theme tui/timeline tui/uicontext", "a pane of its own; tui/pane does not know it"},
