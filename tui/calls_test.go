@@ -229,7 +229,7 @@ func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newExampleUI(t, 80, 24, plainEnv).keys("2 / forecast enter enter")
+			r := newExampleUI(t, 80, 24, plainEnv).keys("2 / forecast enter enter F esc")
 			r.screen()
 			item := r.app.Panes[r.app.Open].Item()
 			hear(r, keys.FuncMsg(func() tea.Cmd {

@@ -26,17 +26,20 @@ func TestWhatHasTheFocusIsZoomed(t *testing.T) {
 	r.keys("F")
 	require.Contains(t, r.screen(), "create_issue ─")
 
-	// Below the list, Enter expands an open detail to the whole body, and Esc reverts
-	// that.
+	// In a small terminal, Enter gives the detail the whole body, and Esc reverts that.
 	r = newExampleUI(t, 80, 24, plainEnv).keys("2 enter")
-	require.Contains(t, r.screen(), "Tools 4 ─")
-	r.keys("enter")
 	require.NotContains(t, r.screen(), "Tools 4 ─")
 	require.Contains(t, r.screen(), "It is public.")
+	require.Contains(t, r.screen(), "1 of 4")
+	r.keys("J")
+	require.Contains(t, r.screen(), "2 of 4")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "Tools 4 ─")
-	require.False(t, r.app.Inside)
-	r.keys("tab enter")
+	require.False(t, r.app.DetailShown(), "as before")
+	r.keys("enter F")
+	require.Contains(t, r.screen(), "Tools 4 ─")
+	require.True(t, r.app.Inside)
+	r.keys("enter")
 	require.NotContains(t, r.screen(), "Tools 4 ─")
 	r.keys("esc")
 	require.True(t, r.app.Inside, "where it was")
@@ -69,7 +72,7 @@ func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
 		rest, _, _ = strings.Cut(rest, "╰")
 		return strings.Count(rest, "\n") - 1
 	}
-	r.keys("4 j enter")
+	r.keys("4 j enter F esc")
 	require.Contains(t, r.screen(), "1 text", "the detail is open")
 	require.Equal(t, 2, below(), r.screen())
 	r.keys("/ two enter")
@@ -96,7 +99,7 @@ func TestTheListTakesTheWholeWidth(t *testing.T) {
 		r.keys("F")
 		require.Contains(t, r.screen(), "Definition")
 	}
-	r := newExampleUI(t, 80, 24, plainEnv).keys("4 enter F")
+	r := newExampleUI(t, 80, 24, plainEnv).keys("4 enter F esc F")
 	require.Equal(t, 20, r.app.Geometry().List.H, "also for a panel below")
 	require.Contains(t, newExampleUI(t, 80, 24, plainEnv).keys("?").typeText("full width").screen(), "F")
 }

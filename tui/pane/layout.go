@@ -131,7 +131,7 @@ func (a *Layout) PlaceName() string {
 // Zoom toggles whether the focused part fills the whole body.
 func (a *Layout) Zoom() tea.Cmd {
 	if a.Inside {
-		a.zoomed, a.zoomMovedFocus = !a.zoomed, false
+		a.zoomed, a.zoomMovedFocus, a.zoomOpened = !a.zoomed, false, false
 		if a.zoomed {
 			return a.Say("Detail maximized; %s restores the list", a.KeyOf("widen"))
 		}
@@ -308,6 +308,9 @@ func (a *Layout) Enlarge() tea.Cmd {
 // openDetail opens the detail, and focuses it if beside is false or only one of both has
 // room. An open detail below a list fills the whole body.
 func (a *Layout) openDetail(beside bool) tea.Cmd {
+	if !a.Beside() && a.H < tallHeight {
+		return a.focusDetail(true)
+	}
 	if beside && a.DetailShown() {
 		a.Enlarge()
 	}
