@@ -34,6 +34,7 @@ type detail struct {
 	cancel       context.CancelFunc
 	markedAt     time.Time // when changed lines were marked
 
+	line    int    // of the subject that is shown
 	tab     string // chosen tab, kept for subjects without it
 	tabEnds Tabs   // on their line
 	tabLine int    // of the tabs, or -1
@@ -114,6 +115,10 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 				d.markedAt = d.app.Now()
 			}
 			d.View.Show(doc, same)
+			if s.line > 0 && (!same || s.line != d.line) {
+				d.View.GoToLine(s.line)
+			}
+			d.line = s.line
 			if d.dirty {
 				return d.Build(true, d.news)
 			}

@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -225,6 +226,9 @@ func (p *Logs) Heading() (title, right string) {
 	}
 	if !p.IsTraffic() && p.minLevel > slog.LevelDebug {
 		parts = append(parts, levelName(p.minLevel)+" and above")
+	}
+	if !p.IsTraffic() && !p.list().Following() && r.Len() > 0 {
+		parts = append(parts, fmt.Sprintf("line %d of %d", r.Cursor()+1, r.Len()))
 	}
 	by := r.OrderText(lk)
 	if by != "" {
@@ -494,7 +498,7 @@ func (p *Logs) Subject() Subject {
 	if p.IsTraffic() {
 		p.last = p.trafficSubject()
 	} else if r, ok := p.Logs[p.Open].Table.Selected(); ok {
-		p.last = r.subject(tabNames[p.Open], p.app.Reg)
+		p.last = p.logSubject(r)
 	}
 	return p.last
 }

@@ -229,11 +229,12 @@ type sameLine struct {
 	level                         slog.Level
 }
 
-// A line replaces a recent equal one, so that a crash loop does not bury other lines.
+// foldLines joins recent lines that differ only in times and process ids. So a crash loop
+// is one row, the newest.
 func foldLines(held, came []*logRow) []*logRow {
 	all := slices.Concat(held, came)[:len(held)]
 	recent := make(map[sameLine]int, foldsWithin)
-	of := func(r *logRow) sameLine { return sameLine{r.Server, r.Source, r.Session, r.Text, r.Level} }
+	of := func(r *logRow) sameLine { return sameLine{r.Server, r.Source, r.Session, foldKey(r.Text), r.Level} }
 	for i := max(0, len(held)-foldsWithin); i < len(held); i++ {
 		recent[of(held[i])] = i
 	}
@@ -243,6 +244,9 @@ func foldLines(held, came []*logRow) []*logRow {
 			was := all[i]
 			next := *was // commands read the old row
 			next.times, next.last = max(was.times, 1)+1, r.Time
+			if next.Text != r.Text {
+				next.Text, next.line = r.Text, ""
+			}
 			r, all[i], gone = &next, nil, true
 		}
 		recent[of(r)] = len(all)
@@ -310,6 +314,12 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 				if r.line == "" {
 					r.line = uicontext.SanitizeLine(uicontext.CutText(r.Text, maxDrawnText))
 				}
+				switch {
+				case r.Level >= slog.LevelError:
+					return r.line, a.Theme.Bad
+				case r.Level >= slog.LevelWarn:
+					return r.line, a.Theme.Warn
+				}
 				return r.line, ""
 			},
 		},
@@ -366,11 +376,11 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 			if times > 1 {
 				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, last %s", times, exchange.FormatTime(last))})
 			}
-			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: facts}, {Kind: viewer.Text, Text: rec.Text}}
+			blocks := []viewer.Section{{Kind: viewer.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
 				blocks = append(blocks, viewer.Section{Title: "As JSON", Kind: viewer.JSON, Data: []byte(text)})
 			}
-			return blocks
+			return append(blocks, viewer.Section{Kind: viewer.Fields, Fields: facts})
 		},
 	}
 }
@@ -408,6 +418,9 @@ func (p *Logs) readLog(upTo uint64) {
 	for i := range recs {
 		r := &rows[i]
 		r.LogRecord, r.key = recs[i], strconv.FormatUint(recs[i].Seq, 10)
+		if r.Source == registry.SourceStderr && r.Level == slog.LevelInfo {
+			r.Level = lineLevel(r.Text)
+		}
 		tab := tabOfRecord(r.Source)
 		parts[tab] = append(parts[tab], r)
 		if r.Seq >= p.firstNumber {

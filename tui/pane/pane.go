@@ -61,6 +61,7 @@ type Subject struct {
 	Tabs    []viewer.Tab
 	Head    func(lk *theme.Theme) []string
 	numbers bool // show line numbers
+	line    int  // goes to this line of a new text, if not 0
 	// content reports whether there is content, so that lines changed by a new version
 	// are marked.
 	content bool

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -38,6 +39,8 @@ func (b *builder) section(k *Section) {
 		b.hex(k)
 	case Note:
 		b.remark(inkDim, k.Text, "")
+	case Log:
+		b.log(k.Lines)
 	case Error:
 		b.remark(inkBad, k.Text, "! ")
 	}
@@ -146,17 +149,48 @@ func (b *builder) plain(text string, size int64) {
 	b.noteTruncation(int64(len(shown)), size)
 }
 
-func (b *builder) lines(s string) {
+// numberedLine returns a line before n lines with numbers, if they are wanted and have
+// room.
+func (b *builder) numberedLine(n int) line {
 	l := line{ink: inkPlain}
-	if b.o.Numbers {
-		n := strings.Count(s, "\n")
-		if !strings.HasSuffix(s, "\n") {
-			n++
-		}
-		if gutter := len(fmt.Sprint(n)) + 1; 3*gutter <= b.lineWidth {
-			l.indent, l.flags = uint16(gutter), numbered
-		}
+	if gutter := len(fmt.Sprint(n)) + 1; b.o.Numbers && 3*gutter <= b.lineWidth {
+		l.indent, l.flags = uint16(gutter), numbered
 	}
+	return l
+}
+
+func (b *builder) log(lines []Line) {
+	l := b.numberedLine(len(lines))
+	for i, k := range lines {
+		if b.err != nil {
+			return
+		}
+		switch {
+		case k.Level >= slog.LevelError:
+			l.ink = inkBad
+		case k.Level >= slog.LevelWarn:
+			l.ink = inkWarn
+		case k.Level < slog.LevelInfo:
+			l.ink = inkDim
+		default:
+			l.ink = inkPlain
+		}
+		if l.flags&numbered != 0 {
+			l.arg = uint32(i + 1)
+			b.d.numbers = i + 1
+		}
+		from := b.pos()
+		b.put(termtext.Line(k.Text))
+		b.wrap(from, l, 0)
+	}
+}
+
+func (b *builder) lines(s string) {
+	n := strings.Count(s, "\n")
+	if !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	l := b.numberedLine(n)
 	b.d.arena = append(b.d.arena, s...)
 	from, end := b.pos()-len(s), b.pos()
 	for from < end && b.err == nil {

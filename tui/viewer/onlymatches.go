@@ -25,7 +25,7 @@ func (v *View) showMatches() {
 	if v.top < len(v.doc.lines) {
 		off = v.doc.lines[v.top].off
 	}
-	v.doc = v.whole
+	v.doc, v.target = v.whole, 0
 	if v.only && len(v.matches) > 0 {
 		v.doc = v.whole.withMatches(v.matches)
 	}

@@ -46,6 +46,12 @@ func (k *Section) plain() string {
 			out.WriteByte('\n')
 		}
 		return out.String()
+	case Log:
+		var out strings.Builder
+		for _, l := range k.Lines {
+			out.WriteString(termtext.Line(l.Text) + "\n")
+		}
+		return out.String()
 	case Error:
 		return "! " + termtext.Text(k.Text)
 	}

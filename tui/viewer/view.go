@@ -191,11 +191,14 @@ func (v *View) draw(i int) string {
 func (v *View) paint(i int) {
 	l, p := v.doc.lines[i], &v.writer
 	p.text, p.style = p.text[:0], ""
-	edge := v.marked && v.doc.changed[i]
-	if edge {
+	switch {
+	case v.target == i+1:
+		p.setStyle(v.lk.Accent)
+		p.writeString(v.lk.Cursor)
+	case v.marked && v.doc.changed != nil && v.doc.changed[i]:
 		p.setStyle(v.lk.Changed)
 		p.writeString(v.lk.Edge)
-	} else {
+	default:
 		p.writeString(" ")
 	}
 	room := v.w - 1

@@ -14,6 +14,7 @@ package viewer
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"goblin/registry/termtext"
@@ -32,6 +33,7 @@ const (
 	Hex                  // fields about bytes and a dump of the first
 	Note                 // a remark by the UI
 	Error                // an error, with "!" before it
+	Log                  // lines in the colors of their levels
 )
 
 // Field is a labelled value; empty values are hidden. Line breaks are escaped unless
@@ -49,11 +51,18 @@ func (f *Field) text(value string) string {
 	return termtext.Line(strings.TrimRight(value, "\r\n"))
 }
 
+// Line is a line of a log. Its text should name the level, since colors may be missing.
+type Line struct {
+	Text  string
+	Level slog.Level
+}
+
 // Section is a part of a document: a title and one kind of content.
 type Section struct {
 	Title  string // optional
 	Kind   Kind
 	Fields []Field
+	Lines  []Line // of Log
 	Text   string // of Text, Markdown, Note and Error
 	Data   []byte // of JSON and Hex; the caller must not change it later
 	MIME   string
