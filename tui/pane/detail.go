@@ -272,7 +272,7 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 // long text follows.
 func (d *detail) position(focused bool, w int) string {
 	var parts []string
-	if row, rows := d.app.rowNumber(); focused && rows > 1 {
+	if row, rows := d.app.rowNumber(); focused && rows > 1 && row > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d", row, rows))
 	}
 	if text := d.View.LineText(); text != "" {

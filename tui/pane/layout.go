@@ -280,10 +280,10 @@ func (a *Layout) focusDetail(whole bool) tea.Cmd {
 }
 
 // rowNumber returns the number of the row under the cursor, from 1, and the number of
-// rows.
+// rows. Folded rows at the start do not count.
 func (a *Layout) rowNumber() (row, rows int) {
 	r := a.Panes[a.Open].Rows()
-	return r.Cursor() + 1, r.Len()
+	return r.Cursor() + 1 - r.HeadRows(), r.Len() - r.HeadRows()
 }
 
 // NextRow moves the cursor of the list while the detail has the focus.

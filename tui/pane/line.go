@@ -39,15 +39,16 @@ func (a *Layout) AskLine() tea.Cmd {
 func (a *Layout) GoToLine(number string) tea.Cmd {
 	n, err := strconv.Atoi(strings.TrimSpace(number))
 	rows := a.Panes[a.Open].Rows()
+	_, last := a.rowNumber()
 	switch {
 	case err != nil || n < 1:
 		return a.Complain("a line is a number, such as 4712")
 	case a.Inside && !a.Details[a.Open].View.GoToLine(n):
 		return a.Complain("there is no line %d", n)
-	case !a.Inside && n > rows.Len():
-		return a.Complain("there is no row %d; the last one is %d", n, rows.Len())
+	case !a.Inside && n > last:
+		return a.Complain("there is no row %d; the last one is %d", n, last)
 	case !a.Inside:
-		rows.MoveTo(n - 1)
+		rows.MoveTo(n - 1 + rows.HeadRows())
 		a.CursorMoved()
 	}
 	return nil

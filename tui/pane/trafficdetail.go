@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -39,7 +40,7 @@ func (p *Logs) trafficSubject() Subject {
 	version := strconv.Itoa(rec.Count)
 	if r.inFlightID != "" {
 		e.Status = status
-		version = fmt.Sprint(r.inFlightID, " ", status, p.timeline.chart.Factor(), p.progressOf(rec.Number))
+		version = fmt.Sprint(r.inFlightID, " ", status, p.timeline.chart.Factor(), p.progressOf(rec.Number), p.elapsed(r)/time.Second)
 	}
 	tabs := e.Tabs()
 	return Subject{
