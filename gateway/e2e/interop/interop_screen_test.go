@@ -154,7 +154,7 @@ func TestInteropTheScreenCallsTools(t *testing.T) {
 	p.Types("i")
 	p.Shows("1 of ", "tools/call", "memory_create_e")
 	p.Keys("Enter")
-	p.Shows("Request", "[Response]")
+	p.Shows("[Answer] Request")
 	p.Types("y")
 	p.Shows("Copied the JSON-RPC")
 	require.Contains(t, p.Tmux("show-buffer"), `"name":"memory_create_entities","arguments":{"entities":[{"name":"Ada"`)

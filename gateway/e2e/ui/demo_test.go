@@ -95,10 +95,9 @@ func TestTheScreenRunsAsksAndCancels(t *testing.T) {
 	p.Shows("[Traffic", "notes_remove_note", "!tool", "cancel")
 	p.Types("G")
 	p.Keys("Enter")
-	p.Shows("Request", "Response", "nothing-like-this")
-	p.Types("q")
+	p.Shows("[Answer] Request", "nothing-like-this", "3 of 3")
 	p.Keys("Escape")
-	p.Hides("Response]")
+	p.Hides("3 of 3")
 }
 
 func TestTheScreenRestartsAndSwitchesServers(t *testing.T) {

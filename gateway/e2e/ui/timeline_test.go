@@ -62,8 +62,11 @@ func TestTheTimelineShowsWhatCallsWaitFor(t *testing.T) {
 	id = c.Begin("tools/call", e2e.Obj{"name": "shop_slow", "arguments": e2e.Obj{"path": "a.txt"}, "_meta": e2e.Obj{"progressToken": 1}})
 	showsMatch(p, `(?s)> shop slow path=a.txt .*running.*← progress 1.*•`)
 	p.Keys("Enter")
-	p.Shows("no answer yet", `"path": "a.txt"`)
-	p.PressUntil("Escape", "no answer yet")
+	p.Shows("No answer yet", "1/1")
+	p.Keys("]")
+	p.Shows(`"path": "a.txt"`)
+	p.Keys("[", "Escape")
+	p.Shows("[Time line]")
 
 	// It is frozen, and continues.
 	p.Types(" ")
