@@ -141,7 +141,7 @@ type TrafficRecord struct {
 	Original  string // the server's own name or URI; "" if equal to Name or unknown
 	Duration  time.Duration
 	// UserAsked reports whether the server sent a request to the client meanwhile. A user
-	// probably answered it, so Duration does not count for [ServerState.Latency].
+	// probably answered it, see [TrafficRecord.ServerTime].
 	UserAsked bool
 	UserWait  time.Duration // waiting time for the user; part of Duration
 	StartWait time.Duration // waiting time for the server's start; part of Duration
@@ -312,8 +312,8 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		j.storeBodies(s, req, resp, how)
 	}
 	j.mu.Unlock()
-	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.UserAsked && len(rec.Events) == 0 {
-		j.latencies.Add(rec.Server, rec.Duration)
+	if took, measured := rec.ServerTime(); measured {
+		j.latencies.Add(rec.Server, took)
 	}
 	j.feed.publish(Traffic)
 	return next.seq

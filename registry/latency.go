@@ -8,6 +8,17 @@ import (
 
 const latencyWindow = 32
 
+// ServerTime returns the time that the server took for an answer, without the wait for
+// its start. measured is false for requests whose duration has other reasons: failed,
+// cancelled and abandoned requests, those that waited for the user, and those that rules
+// stopped, delayed or answered.
+func (r *TrafficRecord) ServerTime() (took time.Duration, measured bool) {
+	if r.Direction != ToServer || r.Status != "success" && r.Status != StatusToolError || r.UserAsked || r.UserWait > 0 || len(r.Events) > 0 {
+		return 0, false
+	}
+	return max(r.Duration-r.StartWait, 0), true
+}
+
 // ServerLatency stores the durations of the last answers of each server.
 type ServerLatency struct {
 	mu      sync.Mutex

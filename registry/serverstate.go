@@ -177,6 +177,6 @@ func (r *Registry) withTables(t *table, s ServerState) ServerState {
 }
 
 // RecordLatency records the duration of an answer. [ServerState.Latency] is the median of
-// the last 32. Requests in the traffic journal count by themselves, unless they waited
-// for the user.
+// the last 32. Requests in the traffic journal count by themselves, see
+// [TrafficRecord.ServerTime].
 func (r *Registry) RecordLatency(server string, took time.Duration) { r.latencies.Add(server, took) }

@@ -358,11 +358,7 @@ func (l *loader) side(line *recording.Line, rec *registry.TrafficRecord) {
 		if own == "" {
 			own = rec.Name
 		}
-		failed := rec.Status != "success"
-		l.archive.meter.Add(telemetry.MeteredCall{
-			Server: rec.Server, Tool: own, Client: rec.Client, At: rec.Time.Add(rec.Duration), Duration: rec.Duration - rec.UserWait,
-			Bytes: rec.ResponseSize, Failed: failed, NoDuration: rec.UserAsked, UserWait: rec.UserWait,
-		})
+		l.archive.meter.Add(telemetry.MeteredCallOf(rec, own))
 	case rec.Method == "resources/read":
 		l.content(line, rec)
 	}

@@ -88,10 +88,10 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 	took = time.Since(start)
 	ok := a.Code == 0 && !a.Failed
 	cancelled, left := x.Cancelled(), x.ClientLeft()
-	if cancelled || left {
-		j.Metrics.AddUnanswered(label, server, ok)
+	if cancelled || left || len(a.Events) > 0 {
+		j.Metrics.AddUntimed(label, server, ok)
 	} else {
-		j.Metrics.AddRequest(label, server, ok, took-a.UserWait)
+		j.Metrics.AddRequest(label, server, ok, max(took-a.UserWait-a.StartWait, 0))
 	}
 	if cancelled {
 		j.recordNotification(registry.ToServer, x.Number(), x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.CancelReason()))
@@ -115,13 +115,6 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		if status == StatusLabel(true) && x.Method() == "tools/call" && string(a.Shape.Get(body, "isError")) == "true" {
 			status = registry.StatusToolError
 		}
-	}
-	if a.Tool != "" {
-		j.Meter.Add(MeteredCall{
-			Server: server, Tool: a.Tool, Client: client, At: start, Duration: took, Bytes: size,
-			Failed:     !cancelled && !left && (!ok || status == registry.StatusToolError),
-			NoDuration: cancelled || left || a.UserAsked || len(a.Events) > 0, UserWait: a.UserWait,
-		})
 	}
 	room := wireBuffers.Get().(*[]byte)
 	defer wireBuffers.Put(room)
@@ -150,6 +143,9 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 		RequestSize:  len(x.SentParams()),
 		ResponseSize: size,
 		Events:       j.maskEvents(a.Events),
+	}
+	if a.Tool != "" {
+		j.Meter.Add(MeteredCallOf(&rec, a.Tool))
 	}
 	j.addOrigin(&rec, x, a.Cause)
 	j.append(&rec, func() Bodies { return a.bodies(x, body) })

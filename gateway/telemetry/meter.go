@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/registry"
 	"goblin/registry/report"
 )
 
@@ -33,8 +34,21 @@ type MeteredCall struct {
 	Duration             time.Duration
 	Bytes                int // of the answer
 	Failed               bool
+	Cancelled            bool          // or its client left
 	NoDuration           bool          // Duration does not measure the server
 	UserWait             time.Duration // for the user
+	StartWait            time.Duration // for the server's start; not part of Duration
+}
+
+// MeteredCallOf returns the call of a tool in a record. tool is the server's own name.
+func MeteredCallOf(rec *registry.TrafficRecord, tool string) MeteredCall {
+	took, measured := rec.ServerTime()
+	cancelled := rec.Status == registry.StatusCancelled || rec.Status == registry.StatusLeft
+	return MeteredCall{
+		Server: rec.Server, Tool: tool, Client: rec.Client, At: rec.Time, Duration: took, Bytes: int(rec.Size),
+		Failed: !cancelled && rec.Status != StatusLabel(true), Cancelled: cancelled, NoDuration: !measured,
+		UserWait: rec.UserWait, StartWait: rec.StartWait,
+	}
 }
 
 // ListedTool is a tool as clients see it.
@@ -72,6 +86,8 @@ type counts struct {
 	last                 int64 // seconds since 1970, or 0
 	durations            [report.Bins]uint64
 	waits, waitMillis    uint64 // calls that waited for the user
+	starts, startMillis  uint64 // calls that waited for the server's start
+	cancelled            uint64 // calls that were cancelled, or whose client left
 }
 
 func (c *counts) add(o *counts) {
@@ -81,6 +97,9 @@ func (c *counts) add(o *counts) {
 	c.last = max(c.last, o.last)
 	c.waits += o.waits
 	c.waitMillis += o.waitMillis
+	c.starts += o.starts
+	c.startMillis += o.startMillis
+	c.cancelled += o.cancelled
 	for i, n := range o.durations {
 		c.durations[i] += n
 	}
@@ -103,6 +122,13 @@ func (r *counters) addCall(c *MeteredCall, at int64, bin int) {
 	if c.UserWait > 0 {
 		r.waits++
 		r.waitMillis += uint64(c.UserWait.Milliseconds())
+	}
+	if c.StartWait > 0 {
+		r.starts++
+		r.startMillis += uint64(c.StartWait.Milliseconds())
+	}
+	if c.Cancelled {
+		r.cancelled++
 	}
 	if !c.NoDuration {
 		r.durations[bin]++
@@ -337,7 +363,10 @@ func lastHour(minutes *[60]minute, now time.Time) []report.Minute {
 func toMillis(ms float64) float64 { return math.Round(ms*100) / 100 }
 
 func (c *counts) figures() report.Figures {
-	f := report.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: toMillis(report.Quantile(&c.durations, 0.5)), P95: toMillis(report.Quantile(&c.durations, 0.95)), Waits: c.waits, WaitedMs: c.waitMillis}
+	f := report.Figures{
+		Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: toMillis(report.Quantile(&c.durations, 0.5)), P95: toMillis(report.Quantile(&c.durations, 0.95)),
+		Waits: c.waits, WaitedMs: c.waitMillis, Starts: c.starts, StartMs: c.startMillis, Cancelled: c.cancelled, Spread: report.Distribution(&c.durations),
+	}
 	if c.last > 0 {
 		f.LastUsed = time.Unix(c.last, 0).UTC()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/telemetry"
+	"goblin/registry"
 	"goblin/registry/report"
 )
 
@@ -357,4 +358,38 @@ func FuzzFile(f *testing.F) {
 		require.NoError(t, err, "a written file can be read")
 		require.Equal(t, before+1, r.All.Calls)
 	})
+}
+
+func TestTimesExcludeWhatIsNotTheServersWork(t *testing.T) {
+	t.Parallel()
+	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Now: func() time.Time { return noon }})
+	add := func(change func(*registry.TrafficRecord)) {
+		rec := registry.TrafficRecord{Server: "files", Client: "editor", Time: noon, Duration: 10 * time.Millisecond, Status: "success", Size: 10}
+		change(&rec)
+		m.Add(telemetry.MeteredCallOf(&rec, "read"))
+	}
+	for range 10 {
+		add(func(*registry.TrafficRecord) {})
+	}
+	add(func(r *registry.TrafficRecord) {
+		r.Duration, r.StartWait = 3*time.Second+10*time.Millisecond, 3*time.Second
+	})
+	add(func(r *registry.TrafficRecord) { r.Duration, r.UserWait, r.UserAsked = time.Minute, time.Minute, true })
+	add(func(r *registry.TrafficRecord) { r.Duration, r.Status = time.Minute, registry.StatusCancelled })
+	add(func(r *registry.TrafficRecord) {
+		r.Duration, r.Events = time.Minute, []registry.RuleEvent{{Text: "delayed 1 min"}}
+	})
+	m.Save()
+	kept, err := telemetry.ReadUsage(path, noon)
+	require.NoError(t, err)
+	for _, r := range []report.Report{m.Report(), kept} {
+		for _, f := range []report.Figures{r.Servers[0].Figures, r.Tools[0].Figures, r.Clients[0].Figures, r.All} {
+			require.EqualValues(t, 14, f.Calls)
+			require.InEpsilon(t, 10, f.P95, 0.2)
+			require.EqualValues(t, []uint64{1, 60_000, 1, 3000, 1, 0}, []uint64{f.Waits, f.WaitedMs, f.Starts, f.StartMs, f.Cancelled, f.Errors})
+			require.Len(t, f.Spread, 1)
+			require.EqualValues(t, 11, f.Spread[0].Calls)
+		}
+	}
 }

@@ -59,7 +59,7 @@ func NewMetrics() *Metrics {
 			Name: "mcp_requests_total", Help: "Requests of clients, by method, server and outcome.",
 		}, []string{"method", "server_id", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "mcp_request_duration_seconds", Help: "Time from a client's request to its answer.",
+			Name: "mcp_request_duration_seconds", Help: "Time from a client's request to its answer, without waits for the user or for the server's start.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
 		}, []string{"method", "server_id"}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -154,15 +154,17 @@ func StatusLabel(ok bool) string {
 // AddEmbeddingsFailure counts a failed request for embeddings.
 func (m *Metrics) AddEmbeddingsFailure() { m.embeddings.Inc() }
 
-// AddRequest counts an answered request. server may be "".
+// AddRequest counts an answered request. server may be "". took excludes waits for the
+// user and for the server's start.
 func (m *Metrics) AddRequest(method, server string, ok bool, took time.Duration) {
 	s := m.findSeries(seriesKey{method, server, ok})
 	s.requests.Inc()
 	s.duration.Observe(took.Seconds())
 }
 
-// AddUnanswered counts a cancelled or abandoned request, without its duration.
-func (m *Metrics) AddUnanswered(method, server string, ok bool) {
+// AddUntimed counts a cancelled or abandoned request, or one that a rule stopped, delayed
+// or answered, without its duration.
+func (m *Metrics) AddUntimed(method, server string, ok bool) {
 	m.findSeries(seriesKey{method, server, ok}).requests.Inc()
 }
 

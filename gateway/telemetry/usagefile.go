@@ -82,6 +82,9 @@ type usageLine struct {
 	Took       map[int]uint64 `json:"took,omitempty"`
 	Waits      uint64         `json:"waits,omitempty"`
 	Waited     uint64         `json:"waitedMs,omitempty"`
+	Starts     uint64         `json:"starts,omitempty"`
+	StartMs    uint64         `json:"startMs,omitempty"`
+	Cancelled  uint64         `json:"cancelled,omitempty"`
 }
 
 type file struct {
@@ -163,7 +166,11 @@ func (l *usageLine) counts() (c counts, err error) {
 	c.last = l.Last
 	c.waits = l.Waits
 	c.waitMillis = l.Waited
+	c.starts = l.Starts
+	c.startMillis = l.StartMs
+	c.cancelled = l.Cancelled
 	sound := l.Calls <= maxExactInt && l.Errors <= l.Calls && l.Bytes <= maxExactInt && l.Last >= 0 && l.Last <= maxExactInt && l.Waits <= l.Calls && l.Waited <= maxExactInt
+	sound = sound && l.Starts <= l.Calls && l.StartMs <= maxExactInt && l.Cancelled <= l.Calls
 	for bin, n := range l.Took {
 		if bin < 0 || bin >= report.Bins || n > maxExactInt {
 			sound = false
@@ -178,7 +185,10 @@ func (l *usageLine) counts() (c counts, err error) {
 }
 
 func (c *counts) toLine() usageLine {
-	l := usageLine{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waitMillis}
+	l := usageLine{
+		Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waitMillis,
+		Starts: c.starts, StartMs: c.startMillis, Cancelled: c.cancelled,
+	}
 	for bin, n := range c.durations {
 		if n > 0 {
 			if l.Took == nil {

@@ -35,10 +35,18 @@ type Figures struct {
 	P50      float64   `json:"p50Ms"`
 	P95      float64   `json:"p95Ms"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
-	// Waits is the number of calls that waited for the user, WaitedMs their total wait.
-	// P50 and P95 exclude these and cancelled calls.
-	Waits    uint64 `json:"waits,omitempty"`
-	WaitedMs uint64 `json:"waitedMs,omitempty"`
+	// P50 and P95 exclude failed and cancelled calls, those that waited for the user or that
+	// rules changed, and waits for a server's start. Waits is the number of calls that waited
+	// for the user, WaitedMs their total wait. Starts and StartMs are the same for the
+	// server's start. Cancelled includes calls whose client left.
+	Waits     uint64 `json:"waits,omitempty"`
+	WaitedMs  uint64 `json:"waitedMs,omitempty"`
+	Starts    uint64 `json:"starts,omitempty"`
+	StartMs   uint64 `json:"startMs,omitempty"`
+	Cancelled uint64 `json:"cancelled,omitempty"`
+	// Spread holds the durations that P50 and P95 count, fastest first. Rows of removed
+	// entries have none.
+	Spread []Bin `json:"spread,omitempty"`
 	// Hour holds the minutes of the last hour, oldest first, or nothing without calls.
 	Hour []Minute `json:"hour,omitempty"`
 }
@@ -199,6 +207,11 @@ func (s *figureSum) add(f *Figures) {
 	s.Calls += f.Calls
 	s.Errors += f.Errors
 	s.Bytes += f.Bytes
+	s.Waits += f.Waits
+	s.WaitedMs += f.WaitedMs
+	s.Starts += f.Starts
+	s.StartMs += f.StartMs
+	s.Cancelled += f.Cancelled
 	if f.LastUsed.After(s.LastUsed) {
 		s.LastUsed = f.LastUsed
 	}
