@@ -13,6 +13,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/tui/activity"
 	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
 	"goblin/tui/help"
@@ -72,7 +73,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a := &app{
 		Layout: &pane.Layout{
 			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, Clock: o.Now, After: later, Endpoint: o.Daemon.endpoint()},
-			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Pulse: pane.NewHistory(pane.IsFailure),
+			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Pulse: activity.NewHistory(pane.IsFailure),
 		},
 		o: o, parkedCursor: func(int, int) {}, mouse: true, images: &images.Renderer{},
 		wake: make(chan struct{}, 1),

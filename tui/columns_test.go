@@ -26,7 +26,7 @@ func TestEveryListNamesItsColumns(t *testing.T) {
 		{"5 ]", "time↑ client server method name status took size"},
 		{"5 ] ]", "time↑ level server source message"},
 		{"5 [ [", "time↑ level message"},
-		{"6", "tool tokens↓ calls errors p50 p95 answers last call last hour"},
+		{"6", "tool tokens↓ calls errors p50 p95 answers last call cancelled waited start last hour"},
 		{"6 ]", "client tools tokens↓ calls errors p50 p95 answers last call last hour"},
 		{"6 [", "server tools unused tokens↓ calls errors p50 p95 answers last call last hour"},
 		{"0", "client version transport since requests errors last subs"},

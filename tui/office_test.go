@@ -113,16 +113,19 @@ func exampleReport(now time.Time) report.Report {
 	figures := func(calls, errors uint64, p50, p95 float64, ago time.Duration, hour []report.Minute) report.Figures {
 		return report.Figures{Calls: calls, Errors: errors, Bytes: calls * 1300, P50: p50, P95: p95, LastUsed: now.Add(-ago), Hour: hour}
 	}
+	spread := []report.Bin{{UpTo: 0.4, Calls: 3}, {UpTo: 1.6, Calls: 100}, {UpTo: 6.4, Calls: 400}, {UpTo: 12.8, Calls: 600}, {UpTo: 51, Calls: 90}, {UpTo: 410, Calls: 30}, {UpTo: 820, Calls: 11}}
+	github := figures(1180, 37, 14, 500, time.Minute, hour)
+	github.Spread, github.Waits, github.WaitedMs, github.Starts, github.StartMs, github.Cancelled = spread, 4, 72_000, 2, 3200, 9
 	cursor := report.LimitsFor("cursor-vscode")
 	return report.Report{
 		Since: now.Add(-40 * 24 * time.Hour), Daemon: true, All: figures(1234, 37, 12.5, 480, time.Minute, hour),
-		Latency: []report.Bin{{UpTo: 0.4, Calls: 3}, {UpTo: 1.6, Calls: 100}, {UpTo: 6.4, Calls: 400}, {UpTo: 12.8, Calls: 600}, {UpTo: 51, Calls: 90}, {UpTo: 410, Calls: 30}, {UpTo: 820, Calls: 11}},
+		Latency: spread,
 		Servers: []report.Server{
 			{Name: "github", Tools: 3, UnusedTools: 1, Definitions: report.DefinitionSize(52_000), Figures: figures(1200, 37, 14, 500, time.Minute, hour)},
 			{Name: "weather", Tools: 1, Definitions: report.DefinitionSize(900), Figures: figures(34, 0, 2.5, 8, 26*time.Hour, nil)},
 		},
 		Tools: []report.Tool{
-			{Server: "github", Name: "search", Listed: "github_search", Definitions: report.DefinitionSize(41_000), Figures: figures(1180, 37, 14, 500, time.Minute, hour)},
+			{Server: "github", Name: "search", Listed: "github_search", Definitions: report.DefinitionSize(41_000), Figures: github},
 			{Server: "github", Name: "delete_everything", Listed: "github_delete_everything", Unused: true, Definitions: report.DefinitionSize(9000)},
 			{Server: "github", Name: "create_issue", Listed: "github_create_issue", Definitions: report.DefinitionSize(2000), Figures: figures(20, 0, 300, 900, 3*time.Hour, nil)},
 			{Server: "weather", Name: "forecast", Listed: "weather_forecast", Definitions: report.DefinitionSize(900), Figures: figures(34, 0, 2.5, 8, 26*time.Hour, nil)},

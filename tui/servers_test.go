@@ -259,9 +259,33 @@ func TestTheDetailOfAServerTellsItsLastMinutes(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Direction: registry.ToClient, Method: "notifications/progress", Status: registry.StatusNotification})
 	r.tick(500 * time.Millisecond).clock.advance(5 * time.Second)
 	r.keys("down")
-	require.Regexp(t, `requests +▁+.* 5 in 5 min`, r.screen(), "notifications do not count")
-	require.Regexp(t, `failed +▁+.* 1 `, r.screen())
-	require.Regexp(t, `took +▁+.* 10 ms on average`, r.screen(), "of the answered ones")
+	require.Contains(t, r.screen(), "Requests: 5 in 5 min", "notifications do not count")
+	require.Regexp(t, `│ 5 ┤ +█`, r.screen())
+	require.Regexp(t, `│ 0 ┤▁+█`, r.screen())
+	require.Contains(t, r.screen(), "Failed: 1 ")
+	require.Contains(t, r.screen(), "Times: 10 ms on average", "of the answered ones")
+}
+
+func TestTheDetailOfAServerSeparatesWaitsFromDurations(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 120, 60, "files").setReady("files").keys("1")
+	r.addRequests("files", 20, 10*time.Millisecond, "success").addRequests("files", 2, time.Minute, registry.StatusCancelled)
+	add := func(change func(*registry.TrafficRecord)) {
+		rec := registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Duration: time.Minute, Status: "success"}
+		change(&rec)
+		r.reg.Traffic().Append(rec)
+	}
+	add(func(rec *registry.TrafficRecord) { rec.UserWait, rec.UserAsked = time.Minute, true })
+	add(func(rec *registry.TrafficRecord) { rec.StartWait = 59 * time.Second })
+	add(func(rec *registry.TrafficRecord) { rec.Events = []registry.RuleEvent{{Text: "delayed 1 min"}} })
+	r.tick(500 * time.Millisecond).clock.advance(5 * time.Second)
+	r.keys("down")
+	require.Regexp(t, `p50, p95 +11 ms, 11 ms`, r.screen())
+	require.Regexp(t, `waited for user +1 request, 1 min`, r.screen())
+	require.Regexp(t, `server start +1 request, 59 s`, r.screen())
+	require.Regexp(t, `cancelled +2 `, r.screen())
+	require.Regexp(t, `up to \d+ ms +│█+ +20 p50 p95`, r.screen())
+	require.Regexp(t, `up to +1.2 s +│█ +1 `, r.screen(), "without the start")
 }
 
 func TestServersShowTheirStatesAndErrors(t *testing.T) {

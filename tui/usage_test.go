@@ -20,6 +20,14 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 	require.Regexp(t, `spread +[▁-█]+ 0.4 ms to 820 ms +p50 12 ms, p95 480 ms`, r.screen())
 	require.Regexp(t, `> github_search +10k +1180 +37 `, r.screen())
 	require.Equal(t, "github_search", r.app.Panes[pane.PaneUsage].Item().Listed)
+	require.Regexp(t, `server start +2 calls waited: 3.2 s`, r.screen())
+	require.Regexp(t, `cancelled +9 `, r.screen())
+	require.Regexp(t, `up to +13 ms │█+ 600`, r.screen())
+	require.Regexp(t, `up to 410 ms .* 30 `, r.screen())
+	require.Regexp(t, `up to 820 ms .* 11 p95`, r.screen())
+	require.Regexp(t, `cancelled +waited +start +last hour`, r.keys("F").line("tokens↓"))
+	require.Regexp(t, ` 9 +1 min +3.2 s `, r.line("> github_search"))
+	r.keys("F")
 
 	r.sortBy("p95")
 	require.Contains(t, r.screen(), "by p95 ↓")
@@ -49,7 +57,7 @@ func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
 	r.backend.usage.Minutes = r.clock.now().Add(-25 * time.Minute)
 	r.keys("6")
 	require.Contains(t, r.screen(), "217 calls, 3 errors in 25 min, since Gobl")
-	require.Contains(t, r.screen(), "Since Goblin started ")
+	require.Contains(t, r.screen(), "Since Goblin started: calls")
 	require.NotContains(t, r.screen(), "he last hour")
 	r.backend.usage.All.Hour = nil
 	r.keys("r")

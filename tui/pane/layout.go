@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/query"
+	"goblin/tui/activity"
 	"goblin/tui/compare"
 	"goblin/tui/keys"
 	"goblin/tui/uicontext"
@@ -27,7 +28,7 @@ type Layout struct {
 	Opened         bool         // open if not beside the list
 	UsedPanes      map[int]bool // panes in which the user did something
 	Split          split
-	Pulse          *History
+	Pulse          *activity.History
 	Demo           bool
 	OwnConfig      bool // not the demo's
 	NoWrap         bool

@@ -3,7 +3,6 @@ package pane
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,13 +29,13 @@ func (p *Servers) Subject() Subject {
 		wrote = tail[len(tail)-1].Seq
 	}
 	lk, pinned, found := a.Theme, a.Reg.UnapprovedTools(s.Name), p.findings[s.Name].blocks(a.Theme, s)
-	lately := a.Pulse.Fields(lk, a.Now(), s.Name)
+	lately := a.Pulse.Sections(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
 		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approvalVersion(pinned) + build.Version(s.Build) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.CachedAt, s.KeepAwakeReason) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []viewer.Section {
-			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
+			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(serverFacts(lk, s), definitionFacts(a.Backend.Definition(s.Name))...)}}
 			blocks = append(blocks, build.Sections(lk, s.Build)...)
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
@@ -44,6 +43,7 @@ func (p *Servers) Subject() Subject {
 				blocks = append(blocks, serverHelp(s, p.app.KeyOf)...)
 			}
 			blocks = append(blocks, p.app.approvalBlocks(pinned)...)
+			blocks = append(blocks, lately...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)
 			}

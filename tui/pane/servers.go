@@ -12,6 +12,7 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/query"
 	"goblin/registry/termtext"
+	"goblin/tui/activity"
 	"goblin/tui/build"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -227,7 +228,7 @@ func (p *Servers) setColumns() {
 		serverCol{Name: "build", Priority: 1, NeededWidth: 27, Unsorted: true, HasValue: func(s registry.ServerState) bool { return s.Build != nil }, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 			return build.Label(p.app.Theme, s.Build, p.app.Now())
 		}},
-		p.recentColumn("requests", 10, Requests), p.recentColumn("errors", 12, Failures), p.recentColumn("times", 13, LatencySeries),
+		p.recentColumn("requests", 10, activity.Requests), p.recentColumn("errors", 12, activity.Failures), p.recentColumn("times", 13, activity.LatencySeries),
 		serverCol{
 			Name: "last error", Priority: 11, MinWidth: minErrorWidth, PreferredWidth: minErrorWidth, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
@@ -267,7 +268,7 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 }
 
 // recentColumn covers the last two minutes.
-func (p *Servers) recentColumn(title string, rank int, what Measure) serverCol {
+func (p *Servers) recentColumn(title string, rank int, what activity.Measure) serverCol {
 	a := p.app
 	return serverCol{Name: title, Priority: rank, NeededWidth: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
 		return a.Pulse.Line(a.Theme, a.Now(), s.Name, what, w), a.Pulse.Style(a.Theme, what)

@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry/report"
 	"goblin/registry/termtext"
+	"goblin/tui/chart"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -32,7 +33,10 @@ func (p *Pane) Subject() pane.Subject {
 	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []viewer.Section {
 		blocks := []viewer.Section{{Kind: viewer.Fields, Fields: r.facts(now)}}
 		if len(r.Hour) > 0 {
-			blocks = append(blocks, viewer.Section{Title: minutes, Kind: viewer.Text, Text: r.graphs(lk)})
+			blocks = append(blocks, r.plots(lk, minutes, now)...)
+		}
+		if lines := chart.Histogram(lk, r.Spread, r.P50, r.P95, chartWidth+4); len(lines) > 0 {
+			blocks = append(blocks, viewer.Section{Title: "Durations", Kind: viewer.Text, Text: strings.Join(lines, "\n")})
 		}
 		switch {
 		case r.client != nil:
@@ -92,19 +96,32 @@ func (r *row) facts(now time.Time) []viewer.Field {
 	if r.Waits > 0 {
 		add("waits", waitText(&r.Figures))
 	}
+	if r.Starts > 0 {
+		add("server start", termtext.Count(int(r.Starts), "call")+" waited: "+uicontext.FormatDuration(millis(r.StartMs)))
+	}
+	if r.Cancelled > 0 {
+		add("cancelled", uicontext.FormatCount(int(r.Cancelled)))
+	}
 	add("answers", fmt.Sprintf("%s, %s each", uicontext.FormatSize(int64(r.Figures.Bytes)), uicontext.FormatSize(int64(r.Figures.Bytes/r.Calls))))
 	add("last call", termtext.Age(now.Sub(r.LastUsed))+" ago")
 	return f
 }
 
-func (r *row) graphs(lk *theme.Theme) string {
-	part := func(label string, of func(report.Minute) float64) string {
-		return lk.Fit(label, 8) + lk.Spark(downsample(values(r.Hour, of), 30))
+// chartWidth is the width of the charts, in cells. Text as wide fits in each detail.
+const chartWidth = 44
+
+// plots returns charts of the last hour.
+func (r *row) plots(lk *theme.Theme, title string, now time.Time) []viewer.Section {
+	from, to := now.Add(-time.Hour).Format("15:04"), now.Format("15:04")
+	plot := func(title string, format func(float64) string, of func(report.Minute) float64) viewer.Section {
+		s := chart.Series{Values: downsample(values(r.Hour, of), 30), FromZero: true, Format: format, From: from, To: to}
+		return viewer.Section{Title: title, Kind: viewer.Text, Text: strings.Join(chart.Plot(lk, s, chartWidth, 3), "\n")}
 	}
-	return strings.Join([]string{
-		part("calls", func(m report.Minute) float64 { return float64(m.Calls) }),
-		part("latency", func(m report.Minute) float64 { return m.Millis }),
-	}, "\n")
+	out := []viewer.Section{plot(title+": calls", func(v float64) string { return uicontext.FormatCount(int(v)) }, func(m report.Minute) float64 { return float64(m.Calls) })}
+	if r.P50 > 0 {
+		out = append(out, plot(title+": times", termtext.Millis, func(m report.Minute) float64 { return m.Millis }))
+	}
+	return out
 }
 
 func (r *row) limits() []viewer.Section {

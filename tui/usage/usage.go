@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -348,7 +349,11 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 
 // waitText describes how long calls waited for the user. Latencies exclude these waits.
 func waitText(f *report.Figures) string {
-	return termtext.Count(int(f.Waits), "call") + " waited for the user: " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
+	return termtext.Count(int(f.Waits), "call") + " waited for the user: " + termtext.Age(millis(f.WaitedMs))
+}
+
+func millis(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond
 }
 
 func values(minutes []report.Minute, of func(report.Minute) float64) []float64 {
@@ -404,6 +409,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	count := func(name string, rank, w int, value func(row) int) list.Column[row] {
 		return figure(name, rank, w, func(r row) float64 { return float64(value(r)) }, func(r row) string { return uicontext.FormatCount(value(r)) })
 	}
+	total := func(name string, rank int, of func(*report.Figures) uint64) list.Column[row] {
+		return figure(name, rank, 8, func(r row) float64 { return float64(of(&r.Figures)) }, func(r row) string { return uicontext.FormatDuration(millis(of(&r.Figures))) })
+	}
 	tokens := figure("tokens", 0, 8, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return uicontext.FormatCount(r.Tokens) })
 	tokens.Less = byTokens
 	cost := tokens.Show
@@ -440,6 +448,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 				return short(p.app.Now().Sub(r.LastUsed)), ""
 			},
 		},
+		count("cancelled", 10, 9, func(r row) int { return int(r.Cancelled) }),
+		total("waited", 11, func(f *report.Figures) uint64 { return f.WaitedMs }),
+		total("start", 12, func(f *report.Figures) uint64 { return f.StartMs }),
 		{
 			Name: "last hour", Priority: 8, NeededWidth: 20, Unsorted: true, HasValue: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, w int) (string, theme.Style) {
