@@ -284,7 +284,7 @@ func TestTheDetailOfAServerSeparatesWaitsFromDurations(t *testing.T) {
 	require.Regexp(t, `waited for user +1 request, 1 min`, r.screen())
 	require.Regexp(t, `server start +1 request, 59 s`, r.screen())
 	require.Regexp(t, `cancelled +2 `, r.screen())
-	require.Regexp(t, `up to \d+ ms +│█+ +20 p50 p95`, r.screen())
+	require.Regexp(t, `up to +\d+ ms +│█+ +20 p50 p95`, r.screen())
 	require.Regexp(t, `up to +1.2 s +│█ +1 `, r.screen(), "without the start")
 }
 
