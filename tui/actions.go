@@ -27,6 +27,9 @@ func (a *app) showClients() tea.Cmd {
 }
 
 func (a *app) showPastCalls() tea.Cmd {
+	if it := a.Panes[a.Open].Item(); it.Kind == registry.Resource {
+		return a.ShowHistory(it)
+	}
 	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item(), a.ComparePast())
 	return cmd
 }
@@ -57,7 +60,7 @@ func (a *app) whyNotCompare() string {
 }
 
 func (a *app) whyNoPastCalls() string {
-	if it := a.Panes[a.Open].Item(); it.IsEmpty() || len(a.Calls.History(it)) == 0 {
+	if it := a.Panes[a.Open].Item(); it.IsEmpty() || it.Kind != registry.Resource && len(a.Calls.History(it)) == 0 {
 		return "not called in this UI yet"
 	}
 	return ""

@@ -77,6 +77,7 @@ func TestGoldenScreens(t *testing.T) {
 		{"clients", "0"},
 		{"marked", "4 j space space"},
 		{"past", "2 j j c ctrl+s H"},
+		{"resource-history", "4 / config enter enter H"},
 		{"path", "4 / config enter enter | p o r t s"},
 		{"empty", "/ zzzzz"},
 		{"confirm", "q"},

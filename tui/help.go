@@ -14,6 +14,9 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/palette"
 	"goblin/tui/pane"
+	"goblin/tui/resourcehistory"
+	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
@@ -77,6 +80,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Filter of a dialog", (*dialog.Search)(nil).Keys()},
 		{"Lists of values", (*dialog.FilterList)(nil).Keys()},
 		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
+		{by("History of a resource", "past"), new(resourcehistory.View).Keys()},
 		{by("Comparison", "compare"), compare.Keys()},
 		{"New servers", addserver.Keys()},
 		{by("Breakpoints", "rules"), breakpoints.Keys()},

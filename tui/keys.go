@@ -110,7 +110,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "open", Hint: "open", Long: "Show the detail and fetch the content", SearchWords: "read show content", Run: a.FocusDetail},
 		{ID: "call", Hint: "call", Long: "Call, get or expand (traffic: call again)", Names: []string{"call", "get", "expand"}, SearchWords: "run execute invoke try use tool prompt template"},
 		{ID: "repeat", Long: "Repeat the last call with the same arguments", Names: []string{"repeat"}, WhyDisabled: keys.DisabledUnless("no calls yet", func() bool { return a.Calls.Last != nil }), SearchWords: "again rerun replay", Run: func() tea.Cmd { return dialog.Again(a.Context, *a.Calls.Last) }},
-		{ID: "past", Long: "List past calls with arguments and results", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPastCalls, SearchWords: "history earlier results", Run: a.showPastCalls},
+		{ID: "past", Long: "List past calls, or a resource's reads and updates", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPastCalls, SearchWords: "history earlier results", Run: a.showPastCalls},
 		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call (traffic: any request)", Names: []string{"cancel"}, WhyDisabled: a.whyNotCancel, SearchWords: "stop abort kill interrupt", Run: a.cancel},
 		{ID: "answer", Long: "Answer a server's request, or add a server", Names: []string{"answer"}, WhyDisabled: a.whyNotAnswer, SearchWords: "elicitation sampling reply question new", Run: a.answer},
 		{ID: "break", Hint: "break", Long: "Add a rule for such requests, or show it", Names: []string{"break"}, WhyDisabled: func() string { return a.ruleTarget().Reason }, SearchWords: "breakpoint stop deny delay fail fault rule", Run: func() tea.Cmd { return a.rules.Add(a.ruleTarget()) }},

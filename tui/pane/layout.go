@@ -13,6 +13,7 @@ import (
 	"goblin/tui/activity"
 	"goblin/tui/compare"
 	"goblin/tui/keys"
+	"goblin/tui/resourcehistory"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -38,6 +39,7 @@ type Layout struct {
 	queryPath      string
 
 	compare     *compare.Marks
+	contents    *resourcehistory.Store
 	jumps       []jump // that led here
 	LastClick   Click
 	OnShow      func()            // when another pane is shown
@@ -48,6 +50,8 @@ type Layout struct {
 // AddPanes creates the panes of this package and appends others. The Context must be set.
 func (a *Layout) AddPanes(others ...Pane) {
 	a.compare = compare.NewMarks(a.Context)
+	a.contents = resourcehistory.NewStore(a.Context)
+	a.Calls.OnRead = a.contents.Add
 	a.Panes = append([]Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}, others...)
 	for _, p := range a.Panes {
 		a.Handlers = append(a.Handlers, p.Handlers())

@@ -98,7 +98,7 @@ func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Subscriptions != 0 {
 		cmds = append(cmds, p.readSubscriptions())
 	}
-	cmds = append(cmds, p.All.Refresh(), p.Templates.Refresh(), p.rereadUpdated())
+	cmds = append(cmds, p.All.Refresh(), p.Templates.Refresh(), p.rereadUpdated(), p.app.contents.Refresh())
 	return tea.Batch(cmds...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/resourcehistory"
 	"goblin/tui/uicontext"
 )
 
@@ -256,6 +257,17 @@ func (p *Resources) IsSubscribed(at resourceKey) bool {
 func (a *Layout) ShowSubscriptions() tea.Cmd {
 	p := a.resources()
 	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Context: a.Context, Toggle: p.toggleSubscription, Visit: p.visit}))
+}
+
+// ShowHistory opens the reads and updates of a resource.
+func (a *Layout) ShowHistory(it uicontext.Item) tea.Cmd {
+	p := a.resources()
+	return resourcehistory.Show(resourcehistory.Options{Context: a.Context, Store: a.contents, Marks: a.compare, Subscribe: func(it uicontext.Item) tea.Cmd {
+		if why := p.whyNotSubscribe(it); why != "" {
+			return a.Complain("%s", why)
+		}
+		return p.toggle(it, nil)
+	}}, it)
 }
 
 func (p *Resources) toggleSubscription(s registry.SubscriptionState) tea.Cmd {

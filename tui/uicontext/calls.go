@@ -72,6 +72,8 @@ type Calls struct {
 	history      []*registry.Invocation // oldest first
 	historyBytes int
 
+	// OnRead receives each answer to a read of a resource; it may be nil.
+	OnRead  func(*registry.Invocation) tea.Cmd
 	Trusted map[Item]string // tools called without asking, with their definitions
 }
 
@@ -216,6 +218,9 @@ func (c *Calls) Start(r Request) tea.Cmd {
 				c.record(r.Item, inv)
 			}
 			cmd := c.finish(run, result, err, took)
+			if c.OnRead != nil && inv.Kind == registry.Resource {
+				cmd = tea.Batch(cmd, c.OnRead(inv))
+			}
 			if done != nil {
 				cmd = tea.Batch(cmd, done(inv))
 			}
