@@ -118,6 +118,26 @@ func TestTheHistoryIsLimited(t *testing.T) {
 	require.Contains(t, r.screen(), "31 reads")
 }
 
+func TestTheHistoryMakesHostileTextVisible(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.setList("files", registry.Resource, `{"uri":"file:///srv/\u001b[2Jevil\u202e","name":"x"}`)
+	it := r.app.Panes[r.app.Open].Item()
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Client: "a\x1b[31mb\u202e", Server: "files", Method: "resources/read", Name: it.Listed, Status: "success",
+		Response: []byte(`{"contents":[{"blob":"AAEC"},{"text":7},null,"x"]}`),
+	})
+	r.keys("H")
+	require.Contains(t, r.screen(), `\x1b[2Jevil\u202e`)
+	require.Contains(t, r.screen(), `a\x1b[31mb\u202e`)
+	for _, path := range []string{"$[", "$..*..*..*", "\x1b]0;x\a", strings.Repeat("$.a", 400)} {
+		r.keys("| ctrl+u").typeText(path).keys("enter")
+		require.Contains(t, r.screen(), "no number at")
+	}
+	require.NotContains(t, r.app.View(), "\x1b[2J")
+	require.NotContains(t, r.app.View(), "\u202e")
+}
+
 func TestTheHistoryOfARecordingSendsNothing(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv, ofRecording)
@@ -130,7 +150,7 @@ func TestTheHistoryOfARecordingSendsNothing(t *testing.T) {
 
 func TestChartsAreASCIIInASCIITerminals(t *testing.T) {
 	t.Parallel()
-	for name, keys := range map[string]string{"server-detail": "1 tab F", "usage-detail": "6 enter F", "resource-history": "4 / day-01 enter enter H"} {
+	for name, keys := range map[string]string{"server-detail": "1 right F", "usage-detail": "6 enter F", "resource-history": "4 / day-01 enter enter H"} {
 		r := newExampleUI(t, 80, 40, asciiEnv)
 		r.serveValues("1", "2", "3")
 		r.keys(keys)

@@ -131,7 +131,7 @@ func (s *Store) readLater(it uicontext.Item, f *follow) tea.Cmd {
 		sub, subscribed := s.subscription(it)
 		f.updates = sub.Updates
 		inv := uicontext.CachedInvocation(s.app.Reg, it)
-		if !subscribed || inv != nil && !inv.Stale && inv.Time.After(sub.LastUpdate) {
+		if !subscribed || inv != nil && !inv.Stale && !inv.Time.Before(sub.LastUpdate) {
 			return nil // already read, for the detail
 		}
 		return s.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Silent: true})
