@@ -22,6 +22,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/command"
 	"goblin/gateway/config"
+	"goblin/gateway/config/reference"
 	"goblin/gateway/daemon"
 	"goblin/gateway/demo"
 	"goblin/gateway/remoteui"
@@ -120,6 +121,7 @@ func runUI(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) e
 	view := tui.New(tui.Options{
 		Registry: h.Registry(), Logger: h.Logger(),
 		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(), Images: h.Images, Keys: h.Keys,
+		ConfigKeys: reference.Reader(status.Config),
 		Daemon: tui.Daemon{
 			Config: status.Config, Demo: status.Demo, Address: status.Address,
 			Command: h.Command, Owner: owner,

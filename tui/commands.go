@@ -21,6 +21,9 @@ import (
 	"goblin/tui/uicontext"
 )
 
+// settingActions are the actions that change a setting of this UI.
+var settingActions = []string{"theme", "mouse", "wrap", "place", "sort", "level", "shown", "seen"}
+
 func (a *app) allCommands() []palette.Command {
 	var all []palette.Command
 	for i := range a.keys {
@@ -33,9 +36,10 @@ func (a *app) allCommands() []palette.Command {
 			names = []string{b.ID}
 		}
 		all = append(all, palette.Command{
-			Names: names, Long: b.Long, Keys: b.Keys, CursorOnly: len(b.Names) == 0,
-			Why: func(string) string { return a.whyNotHere(b) },
-			Run: func(string) tea.Cmd { return a.run(b) },
+			Names: names, Long: b.Long, SearchWords: b.SearchWords, Keys: b.Keys, CursorOnly: len(b.Names) == 0,
+			Setting: slices.Contains(settingActions, b.ID),
+			Why:     func(string) string { return a.whyNotHere(b) },
+			Run:     func(string) tea.Cmd { return a.run(b) },
 		})
 	}
 	return append(all, a.moreCommands()...)
@@ -53,9 +57,10 @@ func (a *app) moreCommands() []palette.Command {
 		{Names: []string{"open", "goto"}, Arg: "NAME", Long: "Go to a tool, prompt, resource or template", Run: func(string) tea.Cmd { return nil }},
 		{Names: []string{"server", "srv"}, Arg: "NAME", Long: "Filter by server", Why: a.WhyNoField("server"), Run: a.filterBy("server"), Args: a.serverNames},
 		{Names: []string{"mime", "type"}, Arg: "TYPE", Long: "Filter by MIME type, such as text/*", Why: a.WhyNoField("mime"), Run: a.filterBy("mime"), Args: a.mimeTypes},
-		{Names: []string{"sort"}, Arg: "COLUMN", Long: "Sort by a column, or reverse the order", Why: a.WhyNoOrder, Run: a.sortBy, Args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
+		{Names: []string{"sort"}, Arg: "COLUMN", Long: "Sort by a column, or reverse the order", Why: a.WhyNoOrder, Setting: true, Run: a.sortBy, Args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
 		{Names: []string{"line"}, Arg: "NUMBER", Long: "Go to a line of the detail, or to a row", Run: a.GoToLine},
-		{Names: []string{"theme"}, Arg: "NAME", Long: "Choose a theme", Why: whyNoTheme, Run: a.chooseTheme, Args: theme.Themes},
+		{Names: []string{"theme"}, Arg: "NAME", Long: "Choose a theme", Setting: true, Why: whyNoTheme, Run: a.chooseTheme, Args: theme.Themes},
+		{Names: []string{"layout"}, Arg: "PLACE", Long: "Choose the place of the detail", Setting: true, Why: whyNoPlace, Run: a.placeDetail, Args: func() []string { return pane.PlaceNames }},
 	}, append(a.readOnlyCommands(append(a.changingCommands(), a.serverCommands()...)), a.logCommands()...)...)
 }
 
@@ -145,6 +150,26 @@ func whyNoTheme(name string) string {
 		return ""
 	}
 	return "unknown theme " + name + "; choose " + strings.Join(theme.Themes(), ", ")
+}
+
+func whyNoPlace(name string) string {
+	if name == "" || slices.Contains(pane.PlaceNames, name) {
+		return ""
+	}
+	return "unknown place " + uicontext.SanitizeLine(name) + "; choose " + strings.Join(pane.PlaceNames, ", ")
+}
+
+func (a *app) placeDetail(name string) tea.Cmd {
+	a.SetPlace(name)
+	return a.Say("Detail: %s", name)
+}
+
+func (a *app) showPalette() tea.Cmd {
+	o := palette.Options{Commands: a.allCommands(), ConfigKeys: a.o.ConfigKeys, History: &a.commands}
+	if path := a.o.Daemon.Config; path != "" && !a.o.Daemon.Demo && a.o.Recording == nil {
+		o.EditConfig = func(line int) tea.Cmd { return dialog.EditConfigLine(a.Context, line) }
+	}
+	return a.Push(palette.New(a.Layout, o))
 }
 
 func (a *app) chooseTheme(name string) tea.Cmd {

@@ -93,6 +93,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Sampling requests", (*dialog.SamplingQuestion)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},
 		{by("Config mistakes", "mistakes"), dialog.MistakesKeys()},
+		{"Key of the config", palette.KeyHelpKeys()},
 		{"Setup", (*help.Setup)(nil).Keys()},
 	}
 	for i := range all {

@@ -10,7 +10,6 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/saved"
 	"goblin/tui/viewer"
@@ -174,7 +173,7 @@ func (a *app) textKeys() keys.Table {
 
 func (a *app) screenKeys() keys.Table {
 	return keys.Table{
-		{ID: "palette", Hint: "command", Long: "Run a command by name", SearchWords: "run actions", Run: func() tea.Cmd { return a.Push(palette.New(a.Layout, a.allCommands(), &a.commands)) }},
+		{ID: "palette", Hint: "command", Long: "Run a command, or open anything by name", SearchWords: "run actions", Run: a.showPalette},
 		{ID: "help", Hint: "help", Long: "Show the keys available here", Names: []string{"help", "keys"}, SearchWords: "keys shortcuts bindings what can I do", Run: a.showHelp},
 		{ID: "place", Long: "Detail: auto, beside, below, hidden", Names: []string{"layout"}, SearchWords: "layout split preview side", Run: a.nextDetailPlace},
 		{ID: "widen", Hint: "full width", Long: "Maximize the list or the detail", Names: []string{"wide", "zoom"}, SearchWords: "full width whole hide panel maximize", Run: a.Zoom},

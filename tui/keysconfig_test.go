@@ -75,7 +75,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("esc")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("ctrl+j")
-	require.Contains(t, r.screen(), "│> tools ")
+	require.Contains(t, r.screen(), "│> command  tools ")
 	r.keys("f10")
 	require.Empty(t, r.app.Dialogs)
 

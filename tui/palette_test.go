@@ -44,7 +44,7 @@ func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
 func TestPaletteShowsKeysAndReasons(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 :").typeText("subscribe")
-	require.Contains(t, r.line("> subscribe  "), "(only in Resources and Detail)")
+	require.Contains(t, r.line("> command  subscribe  "), "(only in Resources and Detail)")
 	r.keys("enter")
 	require.Contains(t, r.screen(), "! only in Resources and Detail", "it must stay open")
 	require.Len(t, r.app.Dialogs, 1)
@@ -60,21 +60,21 @@ func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 		all.WriteString(r.line("││> "))
 		r.keys("down")
 	}
-	require.Regexp(t, `(?s)││> servers .*││> half-down .*││> subscribe `, all.String(), "keys that work, keys of the cursor, disabled keys")
+	require.Regexp(t, `(?s)││> command  servers .*││> command  half-down .*││> command  subscribe `, all.String(), "keys that work, keys of the cursor, disabled keys")
 }
 
 func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("5 :").typeText("c")
-	require.Contains(t, r.screen(), "│> copy ", "call does not work here")
+	require.Contains(t, r.screen(), "│> command  copy ", "call does not work here")
 	r.keys("esc :").typeText("call")
-	require.Contains(t, r.screen(), "│> call ", "but its full name must find it")
+	require.Contains(t, r.screen(), "│> command  call ", "but its full name must find it")
 }
 
 func TestPaletteFindsByExplanation(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("select text")
-	require.Contains(t, r.screen(), "│> mouse ")
+	require.Contains(t, r.screen(), "│> setting  mouse ")
 }
 
 func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
@@ -83,7 +83,7 @@ func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
 	require.Contains(t, r.screen(), "! unknown command: subscirbe; did you mean subscribe? (tab)")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("tab")
-	require.Contains(t, r.screen(), "│> subscribe ")
+	require.Contains(t, r.screen(), "│> command  subscribe ")
 	r.keys("esc").runCommand("zzzzzzzz")
 	require.Contains(t, r.screen(), "unknown command: zzzzzzzz")
 	require.NotContains(t, r.screen(), "nearest")
@@ -267,4 +267,106 @@ func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
 	require.Equal(t, pane.PanePrompts, r.app.Open)
 	r.keys("1 :").typeText("open nope").keys("down enter")
 	require.Equal(t, pane.PanePrompts, r.app.Open, "an explicit choice must be used")
+}
+
+// cursorRow returns the row under the palette's cursor.
+func cursorRow(r *testUI) string { return strings.Trim(r.line("││> "), "│ ") }
+
+func newPaletteUI(t *testing.T) *testUI { return newExampleUI(t, 80, 24, plainEnv) }
+
+func TestPaletteOpensAToolsFormFromAnywhere(t *testing.T) {
+	t.Parallel()
+	r := newPaletteUI(t).keys("5 :").typeText("delete_repo")
+	require.Regexp(t, `^> tool +github_delete_repo +github$`, cursorRow(r))
+	r.keys("enter")
+	require.Equal(t, "Call github_delete_repo", r.app.Dialogs[0].Heading())
+	require.Equal(t, "github_delete_repo", r.app.Panes[pane.PaneTools].Item().Listed)
+	r.keys("esc esc")
+	require.Equal(t, pane.PaneLogs, r.app.Open, "Esc must go back")
+}
+
+func TestPaletteReadsGetsAndExpandsByName(t *testing.T) {
+	t.Parallel()
+	r := newPaletteUI(t).keys("1 :").typeText("config.json")
+	require.Regexp(t, `^> resource mcp://files/file:///srv/config.json +files$`, cursorRow(r))
+	r.keys("enter")
+	require.Contains(t, strings.Join(r.backend.sentRequests(), "\n"), "resources/read")
+	r.keys("1").runCommand("github/standup")
+	require.Equal(t, pane.PanePrompts, r.app.Open)
+	r = newPaletteUI(t).runCommand("repo://")
+	require.Contains(t, r.app.Dialogs[0].Heading(), "Expand ")
+	r = newPaletteUI(t).keys("2 :").typeText("github")
+	require.Regexp(t, `^> server +github`, cursorRow(r))
+	r.keys("enter")
+	require.Equal(t, pane.PaneServers, r.app.Open)
+}
+
+func TestPaletteListsTheLastUsedFirst(t *testing.T) {
+	t.Parallel()
+	r := newPaletteUI(t).runCommand("prompts").runCommand("server github").runCommand("delete_repo").keys("esc esc :")
+	var rows []string
+	for range 4 {
+		rows = append(rows, strings.Join(strings.Fields(cursorRow(r))[1:4], " "))
+		r.keys("down")
+	}
+	require.Equal(t, []string{"tool github_delete_repo github", "command server github", "command prompts Go", "command servers Go"}, rows)
+	r.keys("esc : enter")
+	require.Equal(t, "Call github_delete_repo", r.app.Dialogs[0].Heading())
+}
+
+func TestPalettePrefersTheLastUsedAmongEquals(t *testing.T) {
+	t.Parallel()
+	r := newPaletteUI(t).keys("2 :").typeText("s")
+	first := cursorRow(r)
+	require.NotContains(t, first, "setup")
+	r.keys("esc").runCommand("setup").keys("esc :").typeText("s")
+	require.Contains(t, cursorRow(r), "setup")
+}
+
+func TestPaletteChangesSettingsOfTheUI(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, colourEnv).keys(":").typeText("light")
+	require.Regexp(t, `^> setting +theme light`, cursorRow(r))
+	r.keys("enter")
+	require.Equal(t, "light", r.app.Theme.Variant)
+	r.runCommand("layout hidden")
+	require.Equal(t, "hidden", r.app.PlaceName())
+	r.runCommand("layout nowhere")
+	require.Contains(t, r.screen(), "! unknown place nowhere; choose auto, beside, below, hidden")
+}
+
+func TestPaletteFindsKeysOfTheConfig(t *testing.T) {
+	t.Parallel()
+	r := newPaletteUI(t)
+	r.app.o.ConfigKeys = func() []report.ConfigKey {
+		return []report.ConfigKey{
+			{Path: "record", Text: "Recordings.", Example: "record: true\n"},
+			{
+				Path: "servers.NAME.call_timeout", Text: "Maximum time.", Values: "duration", Default: "10m", Example: "servers:\n  NAME:\n    call_timeout: 10m\n",
+				Set: []report.ConfigLine{{Path: "servers.web\x1b[2J.call_timeout", Line: 12}},
+			},
+		}
+	}
+	r.keys(":").typeText("call_timeout")
+	require.Contains(t, cursorRow(r), "line 12: Maximum time.")
+	require.NotContains(t, r.app.View(), "\x1b[2J")
+	r.keys("enter")
+	require.Equal(t, []string{"file /etc/goblin/work.yaml:12: "}, r.term.opened)
+	r.keys(":").typeText("record").keys("down")
+	require.Regexp(t, `^> config +record +Recordings.`, cursorRow(r), "the command of that name must come first")
+	r.keys("esc :").typeText("call_timeout").keys("down enter")
+	require.Contains(t, r.screen(), "Maximum time.")
+	r.keys("c")
+	require.Equal(t, "servers:\n  NAME:\n    call_timeout: 10m\n", r.clipboard())
+	r.keys("enter")
+	require.Equal(t, "file /etc/goblin/work.yaml:1: ", r.term.opened[1])
+}
+
+func TestPaletteDrawsHostileNames(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 40, 10, "x\x1b[31m").setReady("x\x1b[31m")
+	r.reg.SetList("x\x1b[31m", registry.Tool, [][]byte{[]byte(`{"name":"evil\u001b[2J\u202e世界\nline ` + strings.Repeat("long", 200) + `"}`)})
+	r.keys(":").typeText("evil")
+	require.NotContains(t, r.app.View(), "\x1b[2J")
+	require.Contains(t, r.screen(), "tool     ")
 }

@@ -36,6 +36,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/export"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
@@ -94,8 +95,10 @@ type Options struct {
 	ASCII     bool
 	Images    string              // see [images.ChooseProtocol]; "" is "auto"
 	Keys      map[string][]string // by action, overriding the defaults; see goblin/registry/keymap
-	Logger    *slog.Logger
-	Now       func() time.Time
+	// ConfigKeys returns the keys of the config. It may read files, and may be nil.
+	ConfigKeys func() []report.ConfigKey
+	Logger     *slog.Logger
+	Now        func() time.Time
 }
 
 // Screen is one UI. Create it with [New].

@@ -19,6 +19,9 @@ import (
 // "". Afterwards it shows what changed, or the mistakes.
 func EditConfig(a *uicontext.Context, server string) tea.Cmd { return editConfig(a, server, 0) }
 
+// EditConfigLine is EditConfig at a line of the file.
+func EditConfigLine(a *uicontext.Context, line int) tea.Cmd { return editConfig(a, "", line) }
+
 // editConfig opens the editor at a line, or at a server's entry if line is 0.
 func editConfig(a *uicontext.Context, server string, line int) tea.Cmd {
 	ctx, term, backend := a.Ctx, a.Term, a.Backend

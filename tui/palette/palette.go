@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
-	"goblin/registry"
 	"goblin/registry/keymap"
-	"goblin/registry/query"
 	"goblin/registry/suggest"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -27,32 +26,47 @@ import (
 type Dialog struct {
 	uicontext.BaseDialog
 	app          *pane.Layout
-	all          []Command
-	history      *History
+	o            Options
 	Input        textfield.Field
 	list         []choice
 	window       list.Window
 	note         string // why the last Enter ran nothing
 	historyIndex int    // or -1
 
-	entries      *dialog.EntrySearch // of "open", nil until built
-	searching    bool                // a search is running
-	enterPending bool                // before the results arrived
+	source       func() source // built by the first search
+	searching    bool          // a search is running
+	enterPending bool          // before the results arrived
 	gen          int
 	cancel       context.CancelFunc
 }
 
+// choice is a line of the palette.
 type choice struct {
-	command *Command
-	arg     string
-	entry   *registry.Entry // result of "open"
-	name    string          // as shown and as completed by Tab
-	why     string
+	kind, name, about string
+	right             string   // behind the name
+	key               string   // or ""
+	why               string   // why it is disabled, or ""
+	complete          string   // the input after Tab
+	names             []string // of an entry, which the input should spell
+	cursorOnly        bool
+	asks              bool // Enter asks for the argument
+	used              used
+	run               func() tea.Cmd
+
+	from, fits, score, recency int
 }
 
-// New returns a palette of commands. It adds those that it runs to the history.
-func New(app *pane.Layout, all []Command, history *History) *Dialog {
-	d := &Dialog{app: app, all: all, history: history, Input: textfield.New(app.Theme), historyIndex: -1, cancel: func() {}}
+// New returns a palette.
+func New(app *pane.Layout, o Options) *Dialog {
+	d := &Dialog{app: app, o: o, Input: textfield.New(app.Theme), historyIndex: -1, cancel: func() {}}
+	snap := app.Reg.Load()
+	d.source = sync.OnceValue(func() source {
+		s := source{entries: dialog.NewEntrySearch(snap)}
+		if o.ConfigKeys != nil {
+			s.keys = o.ConfigKeys()
+		}
+		return s
+	})
 	d.match()
 	return d
 }
@@ -61,19 +75,19 @@ func New(app *pane.Layout, all []Command, history *History) *Dialog {
 // followed by a space.
 func (d *Dialog) command(text string) (c *Command, arg string) {
 	longest := -1
-	for i := range d.all {
-		for _, name := range d.all[i].Names {
+	for i := range d.o.Commands {
+		for _, name := range d.o.Commands[i].Names {
 			rest, ok := cutFolded(text, name)
 			if !ok || len(name) < longest {
 				continue
 			}
 			hasArg := strings.TrimSpace(rest) != ""
-			takes := d.all[i].Arg != ""
+			takes := d.o.Commands[i].Arg != ""
 			// A binding and a command with an argument may share a name.
 			if hasArg && (!takes || rest[0] != ' ') || len(name) == longest && takes != (hasArg || strings.HasPrefix(rest, " ")) {
 				continue
 			}
-			longest, c, arg = len(name), &d.all[i], strings.TrimSpace(rest)
+			longest, c, arg = len(name), &d.o.Commands[i], strings.TrimSpace(rest)
 		}
 	}
 	return c, arg
@@ -102,17 +116,35 @@ func (d *Dialog) fill() tea.Cmd {
 		text = "line " + text
 	}
 	if c, arg := d.command(text); c != nil && c.Arg != "" && strings.Contains(text, " ") {
-		if c.Names[0] == "open" {
-			return d.search(c, arg)
+		if c.Names[0] != "open" {
+			d.arguments(c, arg)
+			return nil
 		}
-		d.arguments(c, arg)
-		return nil
+		if arg == "" {
+			return nil
+		}
+		return d.search(arg, false, func(f found) {
+			for _, e := range f.entries {
+				d.list = append(d.list, d.entryChoice(e, false))
+			}
+			d.window.Reset(len(d.list))
+		})
 	}
 	text = strings.TrimSpace(text)
-	d.list = d.rankCommands(text)
-	if text == "" {
-		slices.SortStableFunc(d.list, func(x, y choice) int { return cmp.Compare(x.listRank(), y.listRank()) })
+	p := newPattern(text)
+	all := d.commands(&p)
+	if text != "" {
+		d.sort(all)
+		d.list = all
+		return d.search(text, true, func(f found) { d.merge(text, f) })
 	}
+	d.list = d.recent()
+	recent := d.list
+	all = slices.DeleteFunc(all, func(c choice) bool {
+		return slices.ContainsFunc(recent, func(r choice) bool { return r.used.line == c.used.line && r.name == c.name })
+	})
+	slices.SortStableFunc(all, func(x, y choice) int { return cmp.Compare(x.listRank(), y.listRank()) })
+	d.list = append(d.list, all...)
 	return nil
 }
 
@@ -121,9 +153,7 @@ func (d *Dialog) arguments(c *Command, arg string) {
 	if c.Args != nil {
 		all = c.Args()
 	}
-	add := func(value string) {
-		d.list = append(d.list, choice{command: c, arg: value, name: c.Names[0] + " " + value, why: c.whyNot(value)})
-	}
+	add := func(value string) { d.list = append(d.list, d.commandChoice(c, value)) }
 	if arg == "" {
 		for _, v := range all {
 			add(v)
@@ -149,108 +179,17 @@ func (c *choice) listRank() int {
 	switch {
 	case c.why != "":
 		return 2
-	case c.command.CursorOnly:
+	case c.cursorOnly:
 		return 1
 	}
 	return 0
 }
 
-// There may be very many entries.
-func (d *Dialog) search(c *Command, text string) tea.Cmd {
-	if text == "" {
-		return nil
-	}
-	d.searching = true
-	ctx, cancel := context.WithCancel(d.app.Ctx)
-	d.cancel = cancel
-	gen, where, snap, now := d.gen, d.entries, d.app.Reg.Load(), d.app.Now()
-	return func() tea.Msg {
-		defer cancel()
-		if where == nil {
-			where = dialog.NewEntrySearch(snap)
-		}
-		found := where.Search(ctx, text, now)
-		return keys.FuncMsg(func() tea.Cmd {
-			d.entries = where
-			if gen != d.gen {
-				return nil
-			}
-			d.searching = false
-			for _, e := range found {
-				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.SanitizeLine(e.Listed)})
-			}
-			d.window.Reset(len(d.list))
-			if d.enterPending && len(d.list) > 0 {
-				return d.enter()
-			}
-			return nil
-		})
-	}
-}
-
-// Quality of a match, best first.
-const (
-	fitsName = iota
-	fitsStart
-	fitsLetters
-	fitsWords
-)
-
-// rankCommands returns the commands that match a text. Names come first, then prefixes,
-// letters in order, and words of descriptions. Within a rank, enabled commands come
-// first.
-func (d *Dialog) rankCommands(text string) []choice {
-	type hit struct {
-		choice
-		fits, score int
-	}
-	var hits []hit
-	low := strings.ToLower(text)
-	letters := strings.ReplaceAll(low, " ", "")
-	words := strings.Fields(low)
-	for i := range d.all {
-		c := &d.all[i]
-		best := hit{fits: fitsWords + 1}
-		for _, m := range fuzzy.Find(letters, c.Names) {
-			h := hit{fits: fitsLetters, score: m.Score}
-			switch {
-			case m.Str == low:
-				h.fits = fitsName
-			case strings.HasPrefix(m.Str, low):
-				h.fits = fitsStart
-			}
-			if h.fits < best.fits || h.fits == best.fits && h.score > best.score {
-				best = h
-			}
-		}
-		if explained := strings.ToLower(c.Long); best.fits > fitsWords && uicontext.ContainsAll(explained, words) {
-			best.fits = fitsWords
-			for _, m := range fuzzy.Find(letters, []string{explained}) {
-				best.score = m.Score
-			}
-		}
-		if best.fits <= fitsWords {
-			best.choice = choice{command: c, name: c.Usage(), why: c.whyNot("")}
-			hits = append(hits, best)
-		}
-	}
-	if text != "" {
-		slices.SortStableFunc(hits, func(x, y hit) int {
-			return cmp.Or(cmp.Compare(x.fits, y.fits), cmp.Compare(min(len(x.why), 1), min(len(y.why), 1)), cmp.Compare(y.score, x.score))
-		})
-	}
-	out := make([]choice, len(hits))
-	for i, h := range hits {
-		out[i] = h.choice
-	}
-	return out
-}
-
 func (d *Dialog) nearest(text string) string {
 	text, _, _ = strings.Cut(text, " ")
 	f := suggest.New(text)
-	for i := range d.all {
-		for _, name := range d.all[i].Names {
+	for i := range d.o.Commands {
+		for _, name := range d.o.Commands[i].Names {
 			f.Add(name, name)
 		}
 	}
@@ -298,26 +237,22 @@ func (d *Dialog) unknown(text string) string {
 	return message
 }
 
+// kindWidth is the width of the longest kind.
+const kindWidth = 8
+
 func (d *Dialog) row(c *choice, w int) string {
 	lk := d.app.Theme
-	if c.entry != nil {
-		kind := lk.Fit(c.entry.Kind.String(), 9)
-		server := uicontext.SanitizeLine(c.entry.Server)
-		server = lk.Fit(server, min(theme.Width(server), 16))
-		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-theme.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
+	kind := lk.Dim.On(lk.Fit(c.kind, kindWidth)) + " "
+	w -= kindWidth + 1
+	if c.right != "" {
+		right := lk.Fit(c.right, min(theme.Width(c.right), 16))
+		return kind + lk.Middle(c.name, max(w-theme.Width(right)-2, 0)) + " " + lk.Dim.On(right) + " "
 	}
-	key := ""
-	if len(c.command.Keys) > 0 {
-		key = keymap.FormatKey(c.command.Keys[0])
-	}
+	key := keymap.FormatKey(c.key)
 	name := uicontext.SanitizeLine(c.name)
 	column := max(18, min(theme.Width(name), w/2))
 	room := max(w-column-2-theme.Width(key)-2, 0)
-	text := c.command.Long
-	if c.command.About != nil {
-		text = cmp.Or(c.command.About(c.arg), text)
-	}
-	style := theme.Style("")
+	text, style := uicontext.SanitizeLine(c.about), theme.Style("")
 	if c.why != "" {
 		style = lk.Dim
 		why := "(" + uicontext.SanitizeLine(c.why) + ")"
@@ -327,7 +262,7 @@ func (d *Dialog) row(c *choice, w int) string {
 			text += "  " + why
 		}
 	}
-	return style.On(lk.Fit(name, column)+"  "+lk.Fit(text, room)) + " " + lk.Key.On(key) + " "
+	return kind + style.On(lk.Fit(name, column)+"  "+lk.Fit(text, room)) + " " + lk.Key.On(key) + " "
 }
 
 func (d *Dialog) Update(msg tea.Msg) tea.Cmd {
@@ -382,7 +317,7 @@ func (d *Dialog) setInput(text string) tea.Cmd {
 }
 
 func (d *Dialog) walkHistory(by int) tea.Cmd {
-	n := len(d.history.lines)
+	n := len(d.o.History.used)
 	if n == 0 {
 		return nil
 	}
@@ -398,7 +333,7 @@ func (d *Dialog) walkHistory(by int) tea.Cmd {
 		return d.setInput("")
 	}
 	d.historyIndex = max(0, at)
-	return d.setInput(d.history.lines[d.historyIndex])
+	return d.setInput(d.o.History.used[d.historyIndex].line)
 }
 
 func (d *Dialog) complete() tea.Cmd {
@@ -408,24 +343,24 @@ func (d *Dialog) complete() tea.Cmd {
 		}
 		return nil
 	}
-	c := &d.list[d.window.Cursor()]
-	switch {
-	case c.entry != nil:
-		return d.setInput("open " + c.name)
-	case c.arg == "" && c.command.Arg != "":
-		return d.setInput(c.command.Names[0] + " ")
-	case c.arg == "":
-		return d.setInput(c.command.Names[0])
-	}
-	return d.setInput(c.name)
+	return d.setInput(d.list[d.window.Cursor()].complete)
+}
+
+// isCertain reports whether Enter can run the choice before the search ends.
+func (d *Dialog) isCertain() bool {
+	at := d.window.Cursor()
+	return at > 0 || at < len(d.list) && d.list[at].fits == fitsName && d.list[at].from == fromCommands
 }
 
 func (d *Dialog) enter() tea.Cmd {
+	if d.searching && !d.isCertain() {
+		d.enterPending = true
+		return nil
+	}
+	d.enterPending = false
 	if len(d.list) == 0 {
 		c, arg := d.command(d.Input.Value())
 		switch text := strings.TrimSpace(d.Input.Value()); {
-		case d.searching:
-			d.enterPending = true
 		case text == "":
 		case c == nil:
 			d.note = d.unknown(text)
@@ -439,20 +374,31 @@ func (d *Dialog) enter() tea.Cmd {
 		d.note = uicontext.SanitizeLine(c.why)
 		return nil
 	}
-	if _, arg := d.command(d.Input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !query.SpellsName(arg, c.entry.Listed) && !query.SpellsName(arg, c.entry.Label) {
-		d.note = "no entry named " + uicontext.SanitizeLine(arg) + "; press " + d.app.KeyOf("palette.run") + " again for " + c.name
+	if c.names != nil && d.window.Cursor() == 0 && d.note == "" && !d.isMeant(&c) {
+		d.note = "no entry named " + uicontext.SanitizeLine(d.typedName()) + "; press " + d.app.KeyOf("palette.run") + " again for " + c.name
 		return nil
 	}
-	if c.command.Arg != "" && c.arg == "" && !c.command.ArgOptional {
-		return d.setInput(c.command.Names[0] + " ")
+	if c.asks {
+		return d.setInput(c.complete)
 	}
 	d.close()
-	d.history.add(strings.TrimSpace(c.command.Names[0] + " " + c.arg))
-	if c.entry != nil {
-		d.app.Opened = true
-		return d.app.GoToListed(c.entry.Kind, c.entry.Listed)
+	d.o.History.add(c.used)
+	return c.run()
+}
+
+// isMeant reports whether the input may spell an entry, so that Enter uses it at once.
+func (d *Dialog) isMeant(c *choice) bool {
+	text := d.typedName()
+	return text == "" || spells(text, c.names...)
+}
+
+// typedName returns the input without the command "open".
+func (d *Dialog) typedName() string {
+	text := strings.TrimSpace(d.Input.Value())
+	if c, arg := d.command(text); c != nil && c.Names[0] == "open" && arg != "" {
+		return arg
 	}
-	return c.command.Run(c.arg)
+	return text
 }
 
 func (d *Dialog) Typing() bool { return true }

@@ -130,7 +130,16 @@ func (a *Layout) NextPlace() string {
 
 // PlaceName returns the name of the detail's place.
 func (a *Layout) PlaceName() string {
-	return [...]string{"auto", "beside", "below", "hidden"}[a.Split.Place]
+	return PlaceNames[a.Split.Place]
+}
+
+// PlaceNames are the names of the detail's places.
+var PlaceNames = []string{"auto", "beside", "below", "hidden"}
+
+// SetPlace moves the detail to a named place.
+func (a *Layout) SetPlace(name string) {
+	a.Split.Place = slices.Index(PlaceNames, name)
+	a.Opened = a.Opened || a.Split.Place == placeBelow
 }
 
 // Zoom toggles whether the focused part fills the whole body.

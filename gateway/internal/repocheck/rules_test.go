@@ -24,7 +24,7 @@ type row struct{ name, imports, why string }
 // rules contains the internal packages that each package may import, and the reason. A
 // row that ends in "/..." applies to all packages below it without their own row.
 var rules = []row{
-	{"main", "gateway/archive gateway/callstore gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
+	{"main", "gateway/archive gateway/callstore gateway/cli gateway/command gateway/config gateway/config/reference gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
 
 	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows no transport, UI or gateway"},
 	{"registry/cache", "", "a leaf: bounded collections of any values"},
@@ -65,6 +65,7 @@ var rules = []row{
 	{"gateway/downstream", "gateway/jsonrpc gateway/memlimit registry/rawjson", "knows clients and no server"},
 	{"gateway/jsonrpc", "gateway/memlimit registry/rawjson", "frames messages; does not interpret methods"},
 	{"gateway/memlimit", "", "a leaf"},
+	{"gateway/config/reference", "gateway/config registry/report", "describes the keys that the parser knows"},
 	{"gateway/config", "gateway/filewatch gateway/state registry/definition registry/keymap registry/rawjson registry/rule registry/suggest registry/termtext", "parses and checks the config; applies none of it"},
 	{"gateway/configedit", "gateway/atomicfile gateway/config gateway/state", "edits the text of the config for any caller"},
 	{"gateway/serverentry", "gateway/config gateway/configedit gateway/secrets registry/report", "edits one entry of the config for a form; starts no server"},
@@ -115,7 +116,7 @@ var rules = []row{
 	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/activity tui/addserver tui/breakpoints tui/compare tui/dialog tui/help tui/home tui/images tui/keys tui/list tui/palette tui/pane tui/resourcehistory tui/saved tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
 	{"tui/checklist", "registry/termtext tui/list tui/theme", "a program of its own; knows no UI"},
 	{"tui/help", "registry/keymap registry/termtext tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "shows the keys that the UI's root supplies"},
-	{"tui/palette", "registry registry/keymap registry/query registry/suggest tui/dialog tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext", "runs the commands that the UI's root supplies"},
+	{"tui/palette", "registry registry/keymap registry/query registry/report registry/suggest tui/dialog tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/viewer", "runs the commands that the UI's root supplies"},
 	{"tui/uicontext", "registry registry/candidate registry/export registry/keymap registry/report registry/savedcall registry/termtext tui/keys tui/theme", "knows no pane and calls the UI through an interface"},
 	{"tui/dialog", "registry registry/export registry/keymap registry/names registry/query registry/rawjson registry/report registry/savedcall registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "dialogs know no pane"},
 	{"tui/pane", "registry registry/definition registry/keymap registry/query registry/rawjson registry/recording registry/report registry/termtext tui/activity tui/addserver tui/build tui/compare tui/dialog tui/exchange tui/form tui/keys tui/list tui/resourcehistory tui/serverform tui/theme tui/timeline tui/uicontext tui/viewer", "panes do not know the UI's root"},
