@@ -95,7 +95,7 @@ func (a *app) nextDetailPlace() tea.Cmd { return a.Say("Detail: %s", a.NextPlace
 
 func (a *app) resize(by int) func() tea.Cmd {
 	return func() tea.Cmd {
-		a.Split.ListPercent = max(20, min(80, a.Split.ListPercent+by))
+		a.Split.ListPercent = max(leastPart, min(mostPart, a.Split.ListPercent+by))
 		return nil
 	}
 }

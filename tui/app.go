@@ -45,6 +45,7 @@ type app struct {
 	images    *images.Renderer
 	keys      keys.Table
 	mouse     bool
+	dragging  bool // of the border between list and detail
 
 	bar         textfield.Field
 	filtering   bool // the bar has the focus
@@ -58,7 +59,6 @@ type app struct {
 	isSpinning bool
 	header     header
 
-	clientsEnd    int // in the header, after the client count
 	changes       <-chan registry.Changes
 	wake          chan struct{}      // capacity 1; signals a change of this UI's own state
 	knownSessions []registry.Session // announced as connected

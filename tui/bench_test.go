@@ -382,3 +382,28 @@ func BenchmarkTimeline(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkPaletteKey measures a key in the palette until the matches are drawn. The
+// index of 100,000 resources and 10,000 tools is built before.
+func BenchmarkPaletteKey(b *testing.B) {
+	for _, typed := range []string{"c", "config-main-04", "service9config7", "zzqx"} {
+		b.Run(typed, func(b *testing.B) {
+			r := newLargeUI(b, 120, 40)
+			tools := make([][]byte, 10_000)
+			for i := range tools {
+				tools[i] = fmt.Appendf(nil, `{"name":"create_thing_%d"}`, i)
+			}
+			require.Empty(b, r.reg.SetList("server-0", registry.Tool, tools))
+			r.keys(":").typeText(typed[:len(typed)-1] + "x")
+			last := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(typed[len(typed)-1:])}
+			back := tea.KeyMsg{Type: tea.KeyBackspace}
+			for b.Loop() {
+				b.StopTimer()
+				r.run(r.app.Update(back))
+				b.StartTimer()
+				r.run(r.app.Update(last))
+				_ = r.app.View()
+			}
+		})
+	}
+}

@@ -2,11 +2,15 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/query"
 	"goblin/registry/report"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
@@ -111,61 +115,130 @@ func (a *app) configName() string {
 	return a.o.Daemon.Config[strings.LastIndexAny(a.o.Daemon.Config, `/\`)+1:]
 }
 
-func (a *app) headerLine() string {
-	lk, h := a.Theme, &a.header
+// segment is a part of the header. A click runs its action, if it has one.
+type segment struct {
+	text string
+	run  func() tea.Cmd
+}
+
+const segmentGap = "  "
+
+// headerSegments returns the parts of the header, for drawing and for clicks.
+func (a *app) headerSegments() (left, right []segment) {
 	if a.o.Recording != nil {
-		return lk.Sides(a.appendSparklines(a.recordingHeader(), a.W-1), "", a.W)
+		return a.recordingSegments(), nil
 	}
-	var b strings.Builder
-	b.WriteString(" " + lk.Accent.On("goblin"))
+	lk, h := a.Theme, &a.header
+	add := func(run func() tea.Cmd, style theme.Style, format string, args ...any) {
+		left = append(left, segment{style.On(fmt.Sprintf(format, args...)), run})
+	}
+	add(nil, lk.Accent, "goblin")
 	if name := a.configName(); name != "" {
-		b.WriteString("  " + uicontext.SanitizeLine(name))
+		add(nil, "", "%s", uicontext.SanitizeLine(name))
 	}
 	if text := a.home().Badge(); text != "" {
-		b.WriteString("  " + lk.Bad.On(text))
+		add(a.home().Next, lk.Bad, "%s", text)
 	}
-	if h.ready > 0 || h.servers == 0 {
-		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.ready))
-	}
-	if h.idle > 0 {
-		fmt.Fprintf(&b, "  %s %d idle", lk.Disabled, h.idle)
-	}
-	if h.starting > 0 {
-		b.WriteString("  " + a.Spin.View() + fmt.Sprintf(" connecting %d of %d", h.starting, h.servers))
-	}
-	if h.down > 0 {
-		b.WriteString("  " + lk.Bad.On(lk.Failed+fmt.Sprintf(" %d down", h.down)))
-	}
-	fmt.Fprintf(&b, "  clients %d", h.clients)
-	a.clientsEnd = theme.Width(b.String())
+	left = append(left, a.serverSegments()...)
+	add(a.showClients, "", "clients %d", h.clients)
 	if h.screens > 1 {
-		fmt.Fprintf(&b, "  UIs %d", h.screens)
+		add(a.showClients, "", "UIs %d", h.screens)
 	}
-	fmt.Fprintf(&b, "  %s req/s", &h.rate)
+	add(func() tea.Cmd { return a.ShowTraffic("") }, "", "%s req/s", &h.rate)
 	if n := a.Logs().InFlight(); n > 0 {
-		fmt.Fprintf(&b, "  in flight %d", n)
+		add(a.showInFlight, "", "in flight %d", n)
 	}
 	if h.running > 0 {
-		fmt.Fprintf(&b, "  running %d", h.running)
+		add(a.showInFlight, "", "running %d", h.running)
 	}
 	if n := a.questions.Questions.Len(); n > 0 {
-		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
+		add(a.questions.Answer, lk.Warn, "?%d %s answers", n, a.KeyOf("answer"))
 	}
-	var right []string
 	if text := uicontext.RecordingMark(h.record); text != "" {
-		right = append(right, lk.Bad.On(text))
+		right = append(right, segment{text: lk.Bad.On(text)})
 	}
 	if a.Logs().Paused {
-		right = append(right, "[paused]")
+		right = append(right, segment{"[paused]", func() tea.Cmd { return a.Visit(pane.PaneLogs) }})
 	}
 	if !a.mouse {
-		right = append(right, "no mouse")
+		right = append(right, segment{text: "no mouse"})
 	}
 	if a.o.Daemon.Address != "" && a.W >= 120 {
-		right = append(right, lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address)))
+		right = append(right, segment{text: lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address))})
 	}
-	end := strings.Join(right, "  ") + " "
-	return lk.Sides(a.appendSparklines(b.String(), a.W-theme.Width(end)-1), end, a.W)
+	return left, right
+}
+
+// serverSegments counts the servers by state. Each count shows its servers.
+func (a *app) serverSegments() (all []segment) {
+	lk, h := a.Theme, &a.header
+	add := func(text string, is func(registry.ServerState) bool) {
+		all = append(all, segment{text, func() tea.Cmd {
+			var states []string
+			for _, s := range a.Reg.States() {
+				if label := s.State.Label(); is(s) && !slices.Contains(states, label) {
+					states = append(states, label)
+				}
+			}
+			return a.ShowFiltered(pane.PaneServers, query.Set("", "state", states))
+		}})
+	}
+	if h.ready > 0 || h.servers == 0 {
+		add(lk.Good.On(lk.Up)+fmt.Sprintf(" %d up", h.ready), func(s registry.ServerState) bool { return s.State == registry.StateReady })
+	}
+	if h.idle > 0 {
+		add(fmt.Sprintf("%s %d idle", lk.Disabled, h.idle), func(s registry.ServerState) bool { return s.State == registry.StateSleeping })
+	}
+	if h.starting > 0 {
+		add(a.Spin.View()+fmt.Sprintf(" connecting %d of %d", h.starting, h.servers), func(s registry.ServerState) bool { return s.State == registry.StateConnecting })
+	}
+	if h.down > 0 {
+		add(lk.Bad.On(fmt.Sprintf("%s %d down", lk.Failed, h.down)), pane.IsDown)
+	}
+	return all
+}
+
+func (a *app) showInFlight() tea.Cmd { return a.ShowTraffic("status:running") }
+
+func joinSegments(all []segment) string {
+	texts := make([]string, len(all))
+	for i := range all {
+		texts[i] = all[i].text
+	}
+	return strings.Join(texts, segmentGap)
+}
+
+// segmentAt returns the segment at a cell, where the first one begins at cell 0, or nil.
+func segmentAt(all []segment, x int) *segment {
+	for i := range all {
+		w := theme.Width(all[i].text)
+		if x >= 0 && x < w {
+			return &all[i]
+		}
+		x -= w + len(segmentGap)
+	}
+	return nil
+}
+
+func (a *app) clickHeader(x int) tea.Cmd {
+	left, right := a.headerSegments()
+	hit, end := segmentAt(left, x-1), a.W-1-theme.Width(joinSegments(right))
+	if len(right) > 0 && x >= end {
+		hit = segmentAt(right, x-end)
+	}
+	if hit == nil || hit.run == nil {
+		return nil
+	}
+	return hit.run()
+}
+
+func (a *app) headerLine() string {
+	left, right := a.headerSegments()
+	end := joinSegments(right) + " "
+	if a.o.Recording != nil {
+		end = ""
+	}
+	return a.Theme.Sides(a.appendSparklines(" "+joinSegments(left), a.W-theme.Width(end)-1), end, a.W)
 }
 
 func (a *app) appendSparklines(line string, room int) string {
@@ -221,7 +294,7 @@ func (a *app) tabsLine() string {
 func (a *app) barLine() string {
 	lk := a.Theme
 	r := a.Panes[a.Open].Rows()
-	typed, query := r.FilterQuery()
+	typed, terms := r.FilterQuery()
 	switch {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
@@ -232,7 +305,7 @@ func (a *app) barLine() string {
 			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.MatchPosition("in the detail")+" "), a.W)
 		}
 		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.FormatDuration(r.SearchTime())))
-		if p := query.Problem(); p != "" {
+		if p := terms.Problem(); p != "" {
 			right = lk.Warn.On(uicontext.SanitizeLine(p) + " ")
 		}
 		return lk.Sides(left, right, a.W)
@@ -241,7 +314,7 @@ func (a *app) barLine() string {
 	if typed != "" {
 		left = " / " + uicontext.SanitizeLine(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total())))
 		right = lk.Dim.On(a.KeyOf("back") + " clears ")
-		if p := query.Problem(); p != "" {
+		if p := terms.Problem(); p != "" {
 			right = lk.Warn.On(lk.Cut("! "+uicontext.SanitizeLine(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
 		}
 	}

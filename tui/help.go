@@ -15,8 +15,6 @@ import (
 	"goblin/tui/palette"
 	"goblin/tui/pane"
 	"goblin/tui/resourcehistory"
-	"goblin/tui/textfield"
-	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
@@ -93,6 +91,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Sampling requests", (*dialog.SamplingQuestion)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},
 		{by("Config mistakes", "mistakes"), dialog.MistakesKeys()},
+		{"Actions of a row (right click)", (*dialog.Menu)(nil).Keys()},
 		{"Key of the config", palette.KeyHelpKeys()},
 		{"Setup", (*help.Setup)(nil).Keys()},
 	}

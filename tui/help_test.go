@@ -100,7 +100,7 @@ func TestHelpScrollsToItsEnd(t *testing.T) {
 
 func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	t.Parallel()
-	r := newTestUI(t, 120, 250, "files").keys("?")
+	r := newTestUI(t, 120, 300, "files").keys("?")
 	first := r.screen()
 	all := strings.Join(strings.Fields(first+r.keys("end").screen()), " ")
 	for _, e := range []keys.Table{help.Grammar(), help.MouseKeys()} {

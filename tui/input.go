@@ -78,14 +78,19 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 	if why := a.whyDisabled(b); why != "" {
 		return a.Complain("%s", why)
 	}
-	run := a.Handlers[a.Open][b.ID].Run
-	if run == nil {
-		run = b.Run
-	}
+	run := a.runOf(b)
 	if run == nil {
 		return nil
 	}
 	return a.RunBinding(b.ID, run)
+}
+
+// runOf returns the function of a binding in the open pane, or nil.
+func (a *app) runOf(b *keys.Binding) func() tea.Cmd {
+	if run := a.Handlers[a.Open][b.ID].Run; run != nil {
+		return run
+	}
+	return b.Run
 }
 
 func (a *app) whyDisabled(b *keys.Binding) string {
@@ -117,11 +122,18 @@ func (a *app) scroll(id string) func() tea.Cmd {
 const doubleClick = 400 * time.Millisecond
 
 func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
-	if n := len(a.Dialogs); n > 0 {
-		return a.SendToDialog(msg)
+	if !a.mouse { // sent before the terminal disabled it
+		return nil
 	}
 	g := a.Geometry()
-	if g.Small {
+	if n := len(a.Dialogs); n > 0 || g.Small {
+		a.dragging = false
+		if n == 0 {
+			return nil
+		}
+		return a.SendToDialog(msg)
+	}
+	if a.handleDrag(g, msg) {
 		return nil
 	}
 	a.UsedPanes[a.Open] = true
@@ -132,6 +144,8 @@ func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
 		a.scrollAt(g, msg, 3)
 	case msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress:
 		return a.clicked(g, msg)
+	case msg.Button == tea.MouseButtonRight && msg.Action == tea.MouseActionPress:
+		return a.openMenu(g, msg)
 	}
 	return nil
 }
@@ -156,8 +170,8 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		a.endFilter()
 	}
 	switch {
-	case msg.Y == 0 && msg.X < a.clientsEnd && msg.X >= a.clientsEnd-len("clients 00"):
-		return a.run(a.binding("clients"))
+	case msg.Y == 0:
+		return a.clickHeader(msg.X)
 	case msg.Y == 1:
 		if _, tabs := a.tabs(); tabs.At(msg.X) >= 0 {
 			return a.Visit(tabs.At(msg.X))

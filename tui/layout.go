@@ -138,6 +138,11 @@ func (a *app) drawDialog(lines []string, d uicontext.Dialog) []string {
 	text, where := d.Lines(w-2, h-2), uicontext.ScrollPosition(d)
 	box := a.Theme.Frame(text, a.Theme.Title.On(uicontext.SanitizeLine(d.Heading())), where, w, h, a.Theme.Accent)
 	x, y := (a.W-w)/2, (room-h)/2
+	if near, ok := d.(interface {
+		Place(w, h, roomW, roomH int) (x, y int)
+	}); ok {
+		x, y = near.Place(w, h, a.W, room)
+	}
 	a.FrontRect = uicontext.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
 	return theme.Overlay(lines, box, x, y)
 }

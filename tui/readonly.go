@@ -72,28 +72,28 @@ func (a *app) showRecording() tea.Cmd {
 	return a.Logs().Choose(pane.TabTraffic)
 }
 
-// recordingHeader is the header's text for a recording.
-func (a *app) recordingHeader() string {
+// recordingSegments are the header's parts for a recording. Parts without room are left
+// out.
+func (a *app) recordingSegments() []segment {
 	lk, r := a.Theme, a.o.Recording
 	name := strings.TrimSuffix(strings.TrimSuffix(r.Name, ".gz"), ".jsonl")
-	text := " " + lk.Accent.On("goblin") + "  " + lk.Warn.On("recording") + " " + uicontext.SanitizeLine(name)
-	add := func(part string) {
-		if theme.Width(text)+2+theme.Width(part) < a.W {
-			text += "  " + part
+	all := []segment{{text: lk.Accent.On("goblin")}, {text: lk.Warn.On("recording") + " " + uicontext.SanitizeLine(name)}}
+	add := func(text string, run func() tea.Cmd) {
+		if 1+theme.Width(joinSegments(all))+len(segmentGap)+theme.Width(text) < a.W {
+			all = append(all, segment{text, run})
 		}
 	}
 	if !r.Start.IsZero() {
-		add(r.span())
+		add(r.span(), nil)
 	}
-	add(fmt.Sprintf("servers %d", a.header.servers))
+	add(fmt.Sprintf("servers %d", a.header.servers), func() tea.Cmd { return a.Visit(pane.PaneServers) })
 	if n := a.header.clients; n > 0 {
-		add(fmt.Sprintf("clients %d", n))
+		add(fmt.Sprintf("clients %d", n), a.showClients)
 	}
-	a.clientsEnd = theme.Width(text)
 	if n := a.Logs().InFlight(); n > 0 {
-		add(fmt.Sprintf("in flight %d", n))
+		add(fmt.Sprintf("in flight %d", n), a.showInFlight)
 	}
-	return text
+	return all
 }
 
 // recordingLine is the idle line of a recording: what it lacks.

@@ -193,6 +193,10 @@ func ruleActions() []Action {
 		{"rules.clear", []string{"C"}, InRules},
 		{"rules.other", []string{"tab", "shift+tab", "l", "right"}, InRules},
 		{"rules.close", []string{"esc", "q", "h", "left", "B", "ctrl+c"}, InRules},
+		{"menu.run", []string{"enter"}, InMenu},
+		{"menu.down", []string{"j", "down"}, InMenu},
+		{"menu.up", []string{"k", "up"}, InMenu},
+		{"menu.close", []string{"esc", "q", "ctrl+c"}, InMenu},
 	}
 }
 

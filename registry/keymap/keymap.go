@@ -50,6 +50,7 @@ const (
 	InCompare
 	InRules
 	InNewServer
+	InMenu
 
 	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage | InSaved | InHome
 	InCatalog = InTools | InPrompts | InResources
@@ -66,7 +67,7 @@ var placeNames = [...]string{
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
 	"the JSON query", "a line of text", "confirmations", "URLs to open",
-	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison", "the breakpoints", "new servers",
+	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison", "the breakpoints", "new servers", "the menu of a row",
 }
 
 // String lists the places in words.

@@ -268,6 +268,9 @@ func MouseKeys() keys.Table {
 	return keys.Table{
 		{Keys: []string{"click"}, Long: "choose a tab, a row, a field or a value"},
 		{Keys: []string{"double click"}, Long: "open the row"},
+		{Keys: []string{"right click"}, Long: "open the actions of the row"},
+		{Keys: []string{"header click"}, Long: "go to what is counted there"},
+		{Keys: []string{"drag"}, Long: "move the border between list and detail"},
 		{Keys: []string{"wheel"}, Long: "scroll the part under the mouse"},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/recording"
 	"goblin/registry/termtext"
+	"goblin/tui/activity"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
@@ -104,7 +105,7 @@ func (p *Pane) serverColumns() []list.Column[server] {
 		number("calls", 1, func(s server) int { return s.calls }, nil),
 		number("err", 2, func(s server) int { return s.failed }, p),
 		{Name: "2 minutes", Priority: 4, NeededWidth: 12, Unsorted: true, Show: func(s server, w int) (string, theme.Style) {
-			return p.app.Pulse.Line(p.app.Theme, p.app.Now(), s.Name, pane.Requests, w), p.app.Theme.Good
+			return p.app.Pulse.Line(p.app.Theme, p.app.Now(), s.Name, activity.Requests, w), p.app.Theme.Good
 		}},
 	}
 }

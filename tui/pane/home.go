@@ -17,7 +17,7 @@ func (a *Layout) ShowServer(name string) tea.Cmd {
 
 // ShowRequest shows a request in Traffic, also one in flight.
 func (a *Layout) ShowRequest(r *registry.TrafficRecord) tea.Cmd {
-	cmd := a.showTraffic("")
+	cmd := a.ShowTraffic("")
 	t, at := a.Logs().Traffic, requestKeyOf(r)
 	rows := slices.Concat(t.Held, t.extra)
 	if i := indexOfRequest(rows, at); i >= 0 {

@@ -131,15 +131,21 @@ func (a *Layout) unfoldOwnTools(pane int, key string) {
 }
 
 // Inspect shows the requests about an item.
-func (a *Layout) Inspect(it uicontext.Item) tea.Cmd { return a.showTraffic(trafficFilterFor(it)) }
+func (a *Layout) Inspect(it uicontext.Item) tea.Cmd { return a.ShowTraffic(trafficFilterFor(it)) }
 
-func (a *Layout) showTraffic(typed string) tea.Cmd {
+// ShowTraffic shows the traffic with a filter. Esc goes back.
+func (a *Layout) ShowTraffic(typed string) tea.Cmd {
 	return a.showLogs(TabTraffic, typed)
 }
 
 // TrafficOf shows the requests of a session.
 func (a *Layout) TrafficOf(session string) tea.Cmd {
-	return a.showTraffic(query.Set("", "session", []string{"=" + session}))
+	return a.ShowTraffic(query.Set("", "session", []string{"=" + session}))
+}
+
+// ShowFiltered opens a pane with a filter. Esc goes back.
+func (a *Layout) ShowFiltered(pane int, typed string) tea.Cmd {
+	return a.jumpTo(pane, func() tea.Cmd { return a.Show(pane) }, func() tea.Cmd { return a.SetFilter(typed) })
 }
 
 func (a *Layout) showLogs(tab int, typed string) tea.Cmd {

@@ -363,7 +363,7 @@ func (p *Servers) open() tea.Cmd {
 
 func (p *Servers) inspect() tea.Cmd {
 	if s, ok := p.Table.Selected(); ok {
-		return p.app.showTraffic(query.Set("", "server", []string{s.Name}))
+		return p.app.ShowTraffic(query.Set("", "server", []string{s.Name}))
 	}
 	return p.app.Inspect(uicontext.Item{})
 }
