@@ -117,7 +117,7 @@ func (a *app) SetTheme() {
 	if dark, known := a.Term.Dark(); known {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
-	a.Theme = theme.New(theme.Options{Theme: a.themeName, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
+	a.Theme = theme.New(theme.Options{Theme: a.themeName, Colors: a.o.Colors, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
 	fresh := a.Theme.Spinner()
 	if a.isSpinning { // a new spinner would ignore the ticks of the running one
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style

@@ -25,6 +25,7 @@ import (
 
 	"goblin/registry/definition"
 	"goblin/registry/rule"
+	"goblin/registry/termtext"
 )
 
 // Type is the transport of a server.
@@ -286,9 +287,10 @@ type Log struct {
 
 // TUI configures the UI.
 type TUI struct {
-	Theme  string              // auto, dark, light or none
-	Images string              // auto, kitty, iterm, sixel, blocks or off
-	Keys   map[string][]string // keys by action, as in registry/keymap; an empty list removes the keys
+	Theme  string                         // auto, dark, light or none
+	Colors map[string]termtext.StyleColor // by style; nil if none
+	Images string                         // auto, kitty, iterm, sixel, blocks or off
+	Keys   map[string][]string            // keys by action, as in registry/keymap; an empty list removes the keys
 }
 
 // RootsSource returns Roots or its default. A shared server keeps the roots that it got,

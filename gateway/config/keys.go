@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry/definition"
 	"goblin/registry/rule"
+	"goblin/registry/termtext"
 )
 
 func defaults() Config {
@@ -68,7 +69,7 @@ func topKeys() []field[Config] {
 			record(), func(c *Config) *Record { return &c.Record }),
 		key("otel", "Traces by OpenTelemetry. true or a mapping starts them, with the standard variables (OTEL_…) for everything that is not set here. Default: no traces.",
 			otel(), func(c *Config) *OTel { return &c.OTel }),
-		key("tui", "The UI.", section(tuiKeys), func(c *Config) *TUI { return &c.TUI }),
+		key("tui", "The UI.", kind[TUI]{schema: section(tuiKeys).schema, read: readTUI}, func(c *Config) *TUI { return &c.TUI }),
 	}
 }
 
@@ -379,6 +380,8 @@ func tuiKeys() []field[TUI] {
 	return []field[TUI]{
 		key("theme", "Colors of the UI.",
 			words("auto", "dark", "light", "none"), func(t *TUI) *string { return &t.Theme }),
+		key("colors", "Colors of the theme's styles: #7aa2f7, a number from 0 to 255, or a name such as bright-blue. A mapping has one for a dark and one for a light background.",
+			styleColors(), func(t *TUI) *map[string]termtext.StyleColor { return &t.Colors }),
 		key("images", "Drawing of images: by what the terminal reports (auto), by one protocol, as half blocks, or off.",
 			words("auto", "kitty", "iterm", "sixel", "blocks", "off"), func(t *TUI) *string { return &t.Images }),
 		key("keys", "Keys by action: one key or a list; an empty list removes the keys. A key is a character, a name such as f5, pgdn or space, or ctrl+ with a letter.",

@@ -28,6 +28,7 @@ type reader struct {
 	servers   []serverState
 	profiles  []map[string]*yaml.Node // the keys of each profile
 	rules     []*yaml.Node            // the globs of clients
+	colors    map[string]*yaml.Node   // the names in tui.colors
 	inToken   bool                    // gateway.auth_token is being read
 	badToken  bool                    // auth_token is set and wrong
 	noToken   Problem                 // auth_token needs an unset variable

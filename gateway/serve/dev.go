@@ -125,7 +125,7 @@ func (p *Process) devConfig(d Dev, folder string) ([]byte, error) {
 	all := object{"servers": object{d.Name: server}, "gateway": gateway}
 	if path, err := p.App.FindConfig(); err == nil && path != "" {
 		if cfg, err := config.Load(path); err == nil {
-			all["tui"] = object{"theme": cfg.TUI.Theme, "images": cfg.TUI.Images, "keys": cfg.TUI.Keys}
+			all["tui"] = object{"theme": cfg.TUI.Theme, "colors": cfg.TUI.Colors, "images": cfg.TUI.Images, "keys": cfg.TUI.Keys}
 		}
 	}
 	text, err := yaml.Marshal(all)

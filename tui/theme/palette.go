@@ -30,21 +30,22 @@ var sixteen = Palette{
 	Code: "\x1b[36m", Heading: "\x1b[1;34m", Link: "\x1b[4;36m",
 }
 
+// dark and light are readable on their backgrounds and on selected rows.
 var dark = Palette{
-	Bold: "\x1b[1m", Dim: "\x1b[38;5;245m", Underline: "\x1b[4m",
+	Bold: "\x1b[1m", Dim: "\x1b[38;5;248m", Underline: "\x1b[4m",
 	Title: "\x1b[1;38;5;255m", Accent: "\x1b[1;38;5;114m", Border: "\x1b[38;5;240m", Key: "\x1b[38;5;114m",
-	Selected: "\x1b[48;5;238m", SelectedUnfocused: "\x1b[48;5;235m", Match: "\x1b[1;4;38;5;221m", Changed: "\x1b[38;5;221m", Stale: "\x1b[38;5;242m",
+	Selected: "\x1b[48;5;237m", SelectedUnfocused: "\x1b[48;5;235m", Match: "\x1b[1;4;38;5;221m", Changed: "\x1b[38;5;221m", Stale: "\x1b[38;5;248m",
 	Good: "\x1b[38;5;114m", Warn: "\x1b[38;5;221m", Bad: "\x1b[1;38;5;210m",
-	Name: "\x1b[38;5;111m", String: "\x1b[38;5;151m", Number: "\x1b[38;5;183m", Word: "\x1b[38;5;216m", Punct: "\x1b[38;5;245m",
+	Name: "\x1b[38;5;111m", String: "\x1b[38;5;151m", Number: "\x1b[38;5;183m", Word: "\x1b[38;5;216m", Punct: "\x1b[38;5;248m",
 	Code: "\x1b[38;5;151m", Heading: "\x1b[1;38;5;111m", Link: "\x1b[4;38;5;117m",
 }
 
 var light = Palette{
-	Bold: "\x1b[1m", Dim: "\x1b[38;5;242m", Underline: "\x1b[4m",
+	Bold: "\x1b[1m", Dim: "\x1b[38;5;240m", Underline: "\x1b[4m",
 	Title: "\x1b[1;38;5;232m", Accent: "\x1b[1;38;5;22m", Border: "\x1b[38;5;249m", Key: "\x1b[38;5;22m",
-	Selected: "\x1b[48;5;252m", SelectedUnfocused: "\x1b[48;5;255m", Match: "\x1b[1;4;38;5;130m", Changed: "\x1b[38;5;130m", Stale: "\x1b[38;5;246m",
-	Good: "\x1b[38;5;22m", Warn: "\x1b[38;5;130m", Bad: "\x1b[1;38;5;124m",
-	Name: "\x1b[38;5;25m", String: "\x1b[38;5;22m", Number: "\x1b[38;5;90m", Word: "\x1b[38;5;94m", Punct: "\x1b[38;5;245m",
+	Selected: "\x1b[48;5;253m", SelectedUnfocused: "\x1b[48;5;255m", Match: "\x1b[1;4;38;5;58m", Changed: "\x1b[38;5;58m", Stale: "\x1b[38;5;240m",
+	Good: "\x1b[38;5;22m", Warn: "\x1b[38;5;58m", Bad: "\x1b[1;38;5;124m",
+	Name: "\x1b[38;5;25m", String: "\x1b[38;5;22m", Number: "\x1b[38;5;90m", Word: "\x1b[38;5;58m", Punct: "\x1b[38;5;240m",
 	Code: "\x1b[38;5;23m", Heading: "\x1b[1;38;5;25m", Link: "\x1b[4;38;5;25m",
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 
+	"goblin/registry/termtext"
 	"goblin/tui/images"
 )
 
@@ -54,6 +55,9 @@ type Options struct {
 	// Background is "dark", "light" or "" (unknown). Until it is known, "auto" uses only
 	// the terminal's own colours.
 	Background string
+	// Colors replace the theme's colors, by [termtext.StyleNames]. Without colors they have
+	// no effect.
+	Colors map[string]termtext.StyleColor
 	// Images draws images, or is nil.
 	Images *images.Renderer
 	// NoImages shows images as bytes.
@@ -112,6 +116,7 @@ func New(o Options) *Theme {
 	}
 	if !dumb && colours != "none" {
 		l.Colours = coloursOf(env)
+		l.recolor(o.Colors, colours, l.Colours)
 	}
 	l.Renderer = lipgloss.NewRenderer(io.Discard)
 	l.Renderer.SetColorProfile(profile)

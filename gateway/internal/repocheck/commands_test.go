@@ -122,7 +122,7 @@ func unquoted(n ast.Node) (all []token.Pos) {
 			}
 			return false
 		case *ast.CallExpr:
-			if fromDisplay(n) {
+			if fromDisplay(n) && len(n.Args) > 0 {
 				// A command of two words begins with "goblin "; the rest is quoted.
 				f := n.Fun.(*ast.SelectorExpr)
 				if f.Sel.Name == "Goblin" && literal(n.Args[0]) == nil {

@@ -140,7 +140,7 @@ var rules = []row{
 	{"tui/keys", "registry/keymap", "binds keys to handlers"},
 	{"tui/images", "", "a leaf: draws decoded pixels"},
 	{"tui/termquery", "", "a leaf: must be initialised before Bubble Tea, so it imports next to nothing"},
-	{"tui/theme", "tui/images", "knows the terminal's abilities, not what is drawn"},
+	{"tui/theme", "registry/termtext tui/images", "knows the terminal's abilities, not what is drawn"},
 
 	{"gateway/internal/repocheck", "", "reads the code as text"},
 }
