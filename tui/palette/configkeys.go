@@ -20,13 +20,19 @@ type configMatch struct {
 	fits, score int
 }
 
+// exactScore raises the score of a key whose name begins with the text.
+const exactScore = 10_000
+
 // findKeys finds keys by their names and descriptions. A key that is set has a match for
 // each line.
 func findKeys(all []report.ConfigKey, p *pattern) (found []configMatch) {
 	for i := range all {
 		k := &all[i]
 		fits, score := p.match(k.Path, k.Path[strings.LastIndexByte(k.Path, '.')+1:])
-		if fits == fitsLetters { // too many keys have a few letters
+		switch {
+		case fits < fitsPart: // entries of similar names come first
+			fits, score = fitsPart, score+exactScore
+		case fits == fitsLetters: // too many keys have a few letters
 			fits = fitsNot
 		}
 		if fits == fitsNot && p.describes(k.Path+" "+k.Text) {
@@ -34,7 +40,7 @@ func findKeys(all []report.ConfigKey, p *pattern) (found []configMatch) {
 		}
 		for _, s := range k.Set {
 			if now, better := p.match(s.Path); fits < fitsNot || now < fitsLetters {
-				found = append(found, configMatch{k, s.Path, s.Line, min(fits, now), max(score, better)})
+				found = append(found, configMatch{k, s.Path, s.Line, max(min(fits, now), fitsPart), max(score, better)})
 			}
 		}
 		if fits < fitsNot && (len(k.Set) == 0 || strings.Contains(k.Path, "NAME")) {

@@ -159,3 +159,29 @@ func TestTheScreenOpensSavesAndCopies(t *testing.T) {
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 }
+
+// The terminal reports the mouse as in SGR 1006.
+func TestTheScreenFollowsTheMouse(t *testing.T) {
+	t.Parallel()
+	p := demo(e2e.DemoWorld(t), 100, 30)
+	p.Types("2")
+	screen := p.Until("the tools", func(screen string) bool { return strings.Contains(screen, "clock_time_in") })
+	before, _, _ := strings.Cut(screen, "clock_time_in")
+	mouse := func(button, x, y int) { p.Types(fmt.Sprintf("\x1b[<%d;%d;%dM", button, x, y)) }
+	mouse(2, 10, 1+strings.Count(before, "\n"))
+	p.Shows("─ clock_time_in ─", "Call, get or expand")
+	p.Keys("Escape")
+	p.Hides("Call, get or expand")
+	up := 1 + len([]rune(strings.Split(screen, " up")[0]))
+	mouse(0, up, 1)
+	p.Shows("/ state:ready")
+	p.Resize(160, 40)
+	p.Shows("╮╭")
+	border := func(screen string) int {
+		return len([]rune(strings.Split(strings.Split(screen, "\n")[2], "╮╭")[0]))
+	}
+	from := border(p.Screen())
+	mouse(0, from+1, 10)
+	mouse(32, from-20, 10)
+	p.Until("a smaller list", func(screen string) bool { return border(screen) < from-15 })
+}
