@@ -11,6 +11,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/palette"
@@ -369,4 +370,16 @@ func TestPaletteDrawsHostileNames(t *testing.T) {
 	r.keys(":").typeText("evil")
 	require.NotContains(t, r.app.View(), "\x1b[2J")
 	require.Contains(t, r.screen(), "tool     ")
+}
+
+func TestColorsOfTheConfigAreUsed(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, colourEnv)
+	r.app.o.Colors = map[string]termtext.StyleColor{"accent": {Dark: "201", Light: "54"}}
+	r.runCommand("theme dark")
+	require.Contains(t, r.app.View(), "\x1b[1;38;5;201mgoblin")
+	r.runCommand("theme light")
+	require.Contains(t, r.app.View(), "\x1b[1;38;5;54mgoblin")
+	r.runCommand("theme none")
+	require.NotContains(t, r.app.View(), "38;5;")
 }

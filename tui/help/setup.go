@@ -44,8 +44,11 @@ func NewSetup(a *uicontext.Context, about About) *Setup {
 	return &Setup{app: a, about: about, view: viewer.NewView(a.Theme)}
 }
 
-func (d *Setup) Heading() string          { return "Setup" }
-func (d *Setup) Where() string            { return uicontext.PositionText(d.view) }
+func (d *Setup) Heading() string { return "Setup" }
+
+// Where returns the scroll position.
+func (d *Setup) Where() string { return uicontext.PositionText(d.view) }
+
 func (d *Setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *Setup) Lines(w, h int) []string {

@@ -154,18 +154,26 @@ func (s schema) values() string {
 		}
 		all = append(all, a.values())
 	}
+	if len(all) > 0 {
+		return strings.Join(all, ", ")
+	}
+	return s.scalar()
+}
+
+// scalar describes the valid values of a key without a choice.
+func (s schema) scalar() string {
 	switch {
-	case len(all) > 0:
 	case slices.Contains(s.Examples, "64KiB"):
 		return "size"
 	case slices.Contains(s.Examples, "30s"):
-		all = append(all, "duration")
+		all := "duration"
 		if strings.Contains(s.Pattern, "^off$") {
-			all = append(all, "`off`")
+			all += ", `off`"
 		}
 		if s.isType("integer") {
-			all = append(all, "`0`")
+			all += ", `0`"
 		}
+		return all
 	case strings.HasSuffix(s.Pattern, `d|off)$|\$\{`):
 		return "days, `off`"
 	case s.isType("boolean") && !s.isType("string"):
@@ -179,10 +187,8 @@ func (s schema) values() string {
 		return "map"
 	case (s.isType("integer") || s.isType("number")) && !s.isType("string"):
 		return fmt.Sprintf("%s to %s", s.Minimum, s.Maximum)
-	default:
-		return "text"
 	}
-	return strings.Join(all, ", ")
+	return "text"
 }
 
 func (s schema) isType(name string) bool {
