@@ -372,6 +372,17 @@ func TestPaletteDrawsHostileNames(t *testing.T) {
 	require.Contains(t, r.screen(), "tool     ")
 }
 
+func TestAClosedPaletteRunsNothing(t *testing.T) {
+	t.Parallel()
+	r := newPaletteUI(t).keys("1 :")
+	search := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("promp")})
+	answer := search()
+	r.keys("enter esc")
+	require.Empty(t, r.app.Dialogs)
+	r.send(answer, 0)
+	require.Equal(t, pane.PaneServers, r.app.Open, "Enter waited for the search")
+}
+
 func TestColorsOfTheConfigAreUsed(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 80, 24, colourEnv)

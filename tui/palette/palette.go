@@ -308,6 +308,7 @@ func (d *Dialog) upDown(by int) tea.Cmd {
 
 func (d *Dialog) close() tea.Cmd {
 	d.cancel()
+	d.gen++ // drops the answer of a running search
 	return d.app.Drop(d)
 }
 
