@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +59,10 @@ func TestTheConfigIsEditedUntilItIsValid(t *testing.T) {
 	require.NotContains(t, r.screen(), "unknown key", "the dialog closes")
 	require.Contains(t, r.screen(), "The config is valid again; reloaded: + web, ~ odd\\x1b[2J (args), - old")
 	require.Equal(t, []string{"file /etc/goblin/work.yaml:7: ", "file /etc/goblin/work.yaml:7: ", "file /etc/goblin/work.yaml:12: ", "file /etc/goblin/work.yaml:12: "}, r.term.opened)
+	r.backend.reloads = []func() report.Reload{outcome(report.Reload{Later: []string{"log.level"}})}
+	r.keys("w ctrl+o")
+	require.Contains(t, r.screen(), "Applies after a restart of the daemon (goblin stop): log.level", "also in a dialog")
+	r.keys("esc")
 	r.backend.failing = errors.New("the demo has no config; goblin init creates one")
 	r.keys("ctrl+o")
 	require.Contains(t, r.screen(), "goblin init creates one")
@@ -130,8 +136,10 @@ func TestAFormIsNotSavedOverAnothersChange(t *testing.T) {
 	r.backend.entry = webEntry()
 	r.keys("1 ctrl+e ctrl+u n e w tab tab tab tab N = v")
 	require.Contains(t, r.screen(), "N=v")
-	r.backend.failing = &report.FileChangedError{File: "/etc/goblin/work.yaml", Diff: []string{"-  cwd: /a", "+  cwd: /b"}}
+	r.backend.failing = &report.FileChangedError{File: "/etc/goblin/work.yaml", Diff: append(slices.Repeat([]string{" # line"}, 60), "-  cwd: /a", "+  cwd: /b")}
 	r.keys("ctrl+s")
+	require.Contains(t, r.screen(), "more lines (down)")
+	r.keys(strings.Repeat("down ", 20))
 	require.Contains(t, r.screen(), "changed by another program")
 	require.Contains(t, r.screen(), "+  cwd: /b")
 	r.backend.failing = nil

@@ -55,6 +55,9 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 				return cmd
 			}
 		}
+		if b := a.keys.Find(msg, a.focus()); b != nil && b.ID == "config" && !a.isTyping() && a.Dialogs[n-1].Keys().WithKeys(a.Actions).Find(msg, 0) == nil {
+			return a.run(b)
+		}
 		return a.SendToDialog(msg)
 	}
 	if a.filtering {

@@ -206,6 +206,8 @@ func questionActions() []Action {
 		{"confirm.no", []string{"n", "N", "esc", "q", "ctrl+c"}, InConfirm},
 		{"confirm.good", []string{"g"}, InConfirm},
 		{"confirm.always", []string{"a"}, InConfirm},
+		{"confirm.down", []string{"down", "j", "pgdown"}, InConfirm},
+		{"confirm.up", []string{"up", "k", "pgup"}, InConfirm},
 		{"address.copy", []string{"y", "o"}, InAddress},
 		{"address.accept", []string{"enter"}, InAddress},
 		{"address.decline", []string{"d"}, InAddress},

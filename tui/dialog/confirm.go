@@ -18,7 +18,8 @@ type Confirm struct {
 	Screen        *uicontext.Context
 	Title         string
 	Text          []string
-	Body          string // untrusted text, cut to the space available
+	Body          string // untrusted text, which scrolls
+	Diff          bool   // Body is a unified diff
 	Yes           string // label of y
 	Then          func() tea.Cmd
 	Permanent     string // label of g; "" hides that choice
@@ -28,6 +29,8 @@ type Confirm struct {
 	ThenAlways func() tea.Cmd
 
 	Refuse func() tea.Cmd // runs after n, the refusal; may be nil
+
+	offset int // first visible line of Body
 }
 
 func (c *Confirm) Heading() string { return c.Title }
@@ -43,18 +46,54 @@ func (c *Confirm) Size(w, h int) (int, int) {
 	return min(w, 90), len(c.Text) + 5 + len(c.wrapped(min(w, 90)-6, max(h-len(c.Text)-5, 1)))
 }
 
-// wrapped returns the body in at most most lines. The last one reports how many are
-// missing.
+// wrapped returns at most most lines of the body. The last one reports how many follow.
 func (c *Confirm) wrapped(w, most int) []string {
 	if c.Body == "" {
 		return nil
 	}
 	lines := uicontext.WrapText(c.Body, w, 1<<20)
+	if c.Diff {
+		c.colour(lines)
+	}
+	if len(lines) <= most {
+		return lines
+	}
+	c.offset = max(min(c.offset, len(lines)-most), 0)
+	lines = lines[c.offset:]
 	if len(lines) > most {
 		left := len(lines) - most + 1
-		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d more lines", left))
+		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d more lines (%s)", left, c.Screen.KeyOf("confirm.down")))
 	}
 	return lines
+}
+
+// colour marks added and removed lines. Wrapped ones continue the line above.
+func (c *Confirm) colour(lines []string) {
+	lk := c.Screen.Theme
+	style := lk.Dim
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "+"):
+			style = lk.Good
+		case strings.HasPrefix(line, "-"):
+			style = lk.Bad
+		case strings.HasPrefix(line, " "), strings.HasPrefix(line, "@@"):
+			style = lk.Dim
+		}
+		lines[i] = style.On(line)
+	}
+}
+
+func (c *Confirm) scroll(by int) func() tea.Cmd {
+	return func() tea.Cmd {
+		c.offset += by
+		return nil
+	}
+}
+
+func (c *Confirm) Update(msg tea.Msg) tea.Cmd {
+	uicontext.ScrollWheel(func(by int) { c.offset += by }, msg)
+	return nil
 }
 
 func (c *Confirm) Lines(w, h int) []string {
@@ -91,7 +130,9 @@ func (c *Confirm) Keys() keys.Table {
 	if c.Always != "" {
 		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and don't ask again", Run: run(c.ThenAlways)})
 	}
-	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
+	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close},
+		keys.Binding{ID: "confirm.down", Long: "Scroll the text down", Run: c.scroll(3)},
+		keys.Binding{ID: "confirm.up", Long: "Scroll the text up", Run: c.scroll(-3)})
 }
 
 func (c *Confirm) close() tea.Cmd {

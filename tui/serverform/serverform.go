@@ -265,7 +265,7 @@ func (e *editor) review(p *report.EditPreview, edit report.ServerEdit, args stri
 		yes = "test and save"
 	}
 	c := &dialog.Confirm{
-		Screen: e.app, Title: "Save this change?", Yes: yes, Body: strings.Join(p.Diff, "\n"),
+		Screen: e.app, Title: "Save this change?", Yes: yes, Body: strings.Join(p.Diff, "\n"), Diff: true,
 		Text: []string{uicontext.SanitizeLine(e.entry.File)}, Then: save(len(p.Secrets) > 0),
 	}
 	if len(p.Secrets) > 0 {
@@ -330,7 +330,7 @@ func (e *editor) fail(err error, input []report.ServerValue) tea.Cmd {
 	}
 	return e.app.Push(&dialog.Confirm{
 		Screen: e.app, Title: "The file was changed by another program", Yes: "continue with the new file",
-		Text: []string{uicontext.SanitizeLine(changed.File), "Nothing was written. Your input stays."}, Body: strings.Join(changed.Diff, "\n"),
+		Text: []string{uicontext.SanitizeLine(changed.File), "Nothing was written. Your input stays."}, Body: strings.Join(changed.Diff, "\n"), Diff: true,
 		Then: func() tea.Cmd {
 			return read(e.app, e.entry.Server, func(entry *report.ServerEntry) tea.Cmd {
 				e.app.Drop(e.form)
