@@ -102,6 +102,9 @@ func (e *Editor) Read(server string) (*report.ServerEntry, error) {
 // fields reports false for a value that only fits into the file.
 func (f *file) fields(server, key string, value any) ([]report.ServerField, bool) {
 	help, options := config.ServerKey(key)
+	if first, _, ok := strings.Cut(help, ". "); ok {
+		help = first + "." // a form has little space
+	}
 	field := report.ServerField{Path: []string{key}, Help: help, Options: options}
 	switch {
 	case slices.Contains(mappings, key):
