@@ -37,13 +37,13 @@ func (i *Stack) OpenConfig(server string) (path string, line int, reload func() 
 }
 
 // trackChanges returns a function that reloads the file and returns the changes since. A
-// file without servers is valid.
+// file without servers is a mistake, since an editor may have failed while writing.
 func (i *Stack) trackChanges() (reload func() report.Reload) {
 	i.reloadMu.Lock()
 	before := i.servedConfig
 	i.reloadMu.Unlock()
 	return func() report.Reload {
-		i.reload(true)
+		i.reload(false)
 		i.reloadMu.Lock()
 		defer i.reloadMu.Unlock()
 		if i.configInvalid {

@@ -126,6 +126,8 @@ func TestAnEditOfTheConfigIsReported(t *testing.T) {
 	require.Equal(t, 3, line)
 	result := reload()
 	require.Equal(t, "no changes", result.String())
+	write("")
+	require.True(t, reload().Invalid, "the editor may have failed")
 	write("servers:\n  odd: {comand: none-such}\n")
 	result = reload()
 	require.True(t, result.Invalid)
