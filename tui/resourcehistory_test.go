@@ -75,11 +75,20 @@ func TestTheHistoryShowsReadsOfClientsAndUpdates(t *testing.T) {
 		r.reg.Traffic().Append(rec)
 	}
 	add("cursor", "resources/read", "1", nil)
-	for range 10_000 {
+	add("cursor", "notifications/resources/updated", "", func(rec *registry.TrafficRecord) {
+		rec.Status, rec.Direction, rec.Request = registry.StatusNotification, registry.ToClient, []byte(`{}`)
+	})
+	r.keys("4 / day-01 enter H")
+	require.Regexp(t, `> .* update +cursor `, r.screen())
+	for range 9_999 {
 		add("cursor", "notifications/resources/updated", "", func(rec *registry.TrafficRecord) {
 			rec.Status, rec.Direction, rec.Request = registry.StatusNotification, registry.ToClient, []byte(`{}`)
 		})
 	}
+	r.refresh(registry.Traffic)
+	require.Equal(t, 1, strings.Count(r.screen(), "update "), "equal updates share a row")
+	require.Regexp(t, `> .* update +cursor +10000 times`, r.screen())
+	r.keys("esc")
 	add("claude", "resources/read", "1e400", nil)
 	add("claude", "resources/read", "NaN", nil)
 	add("claude", "resources/read", strings.Repeat("9", 100_000), nil)
@@ -87,7 +96,7 @@ func TestTheHistoryShowsReadsOfClientsAndUpdates(t *testing.T) {
 		rec.Status, rec.Response = "failure", []byte(`{"code":-32002,"message":"gone"}`)
 	})
 	add("cursor", "resources/read", "3", nil)
-	r.keys("4 / day-01 enter H")
+	r.keys("H")
 	for _, want := range []string{
 		`read +cursor +ok +first`, `update +cursor +10000 times`, `read +claude +! failure`, `read +claude +ok +truncated +100 kB`, `> .* read +cursor +ok +changed +1 B`,
 		`value: 1 to 3, now 3`,

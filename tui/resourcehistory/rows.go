@@ -155,9 +155,10 @@ func (r *reader) read() {
 			continue
 		}
 		if rec.Count > 1 { // replaces the record of its predecessors
-			r.records = slices.DeleteFunc(r.records, func(o *row) bool { return o.rec.First == rec.First && o.rec.Count > 0 })
+			r.records = slices.DeleteFunc(r.records, func(o *row) bool { return cmp.Or(o.rec.First, o.rec.Seq) == rec.First })
 		}
-		r.records = append(r.records, r.rowOf(rec))
+		own := *rec // the others need not stay in memory
+		r.records = append(r.records, r.rowOf(&own))
 		r.limit()
 	}
 }

@@ -26,8 +26,9 @@ const (
 	maxPaths    = 200
 	// overhead is the approximate size of a read without its content, in bytes.
 	overhead = 512
-	// readDelay combines several updates into one read.
-	readDelay = 250 * time.Millisecond
+	// readDelay combines several updates into one read. It is longer than the delay of reads
+	// for the detail, which make another one unnecessary.
+	readDelay = 350 * time.Millisecond
 )
 
 // Store holds contents that one UI read. The oldest are dropped first.
