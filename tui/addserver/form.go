@@ -27,10 +27,8 @@ const (
 	maxProblem = 200 // bytes of a server's problem
 )
 
-func nameField(proposed string) form.Field {
-	f := form.Field{Name: "name", Title: "name", Required: true, OneLine: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, PatternHelp: "letters, digits, and . _ - (not first); up to 64"}
-	f.Default = text(proposed)
-	return f
+func nameField() form.Field {
+	return form.Field{Name: "name", Title: "name", Required: true, OneLine: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, PatternHelp: "letters, digits, and . _ - (not first); up to 64"}
 }
 
 // text returns a JSON string, or nil for "".
@@ -57,7 +55,7 @@ func (d *search) entryForm(target string, from *candidate.Definition) tea.Cmd {
 		Intro:  about,
 		Values: set,
 		Fields: []form.Field{
-			nameField(""),
+			nameField(),
 			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "Local program, or URL of a remote server"},
 			{Name: "args", Title: "arguments", Kind: form.List, Description: "For a local program"},
 			{Name: "env", Title: "variables", Kind: form.List, Description: "For a local program", Pattern: `^[^=]+=`, PatternHelp: "NAME=VALUE"},
@@ -168,7 +166,9 @@ func setPairs(entryKeys map[string]any, key string, all []string, by string) {
 
 // registryForm opens the form with the variables of a registry's server.
 func (d *search) registryForm(s *candidate.Server, c *candidate.Choice) tea.Cmd {
-	fields := []form.Field{nameField(s.Name)}
+	own := nameField()
+	own.Name, own.Default = ownName, text(s.Name)
+	fields := []form.Field{own}
 	for i := range c.Variables {
 		fields = append(fields, variableField(&c.Variables[i]))
 	}
@@ -191,12 +191,13 @@ func (d *search) registryForm(s *candidate.Server, c *candidate.Choice) tea.Cmd 
 	})
 }
 
-// prefix separates the names of variables from the field "name".
-const prefix = "var."
+// ownName is the field of the server's name beside those of variables, which may be
+// called "name".
+const ownName = "name in the config"
 
 func variableField(v *candidate.Variable) form.Field {
 	f := form.Field{
-		Name: prefix + v.Key, Title: v.Key, Required: v.Required && v.Default == "", OneLine: true,
+		Name: v.Key, Required: v.Required && v.Default == "", OneLine: true,
 		Description: v.Description, Default: text(v.Default), Secret: v.Secret && len(v.Choices) == 0 && !v.Repeated,
 	}
 	note := func(s string) { f.Description = strings.TrimSpace(strings.TrimRight(f.Description, ". ") + ". " + s) }
@@ -236,7 +237,7 @@ func readAnswers(c *candidate.Choice, raw json.RawMessage) (name string, answers
 	}
 	answers = map[string][]string{}
 	for _, v := range c.Variables {
-		value, ok := values[prefix+v.Key]
+		value, ok := values[v.Key]
 		if !ok {
 			continue
 		}
@@ -251,14 +252,14 @@ func readAnswers(c *candidate.Choice, raw json.RawMessage) (name string, answers
 			answers[v.Key] = several
 		}
 	}
-	return name, answers, json.Unmarshal(values["name"], &name)
+	return name, answers, json.Unmarshal(values[ownName], &name)
 }
 
 // preview returns what will run, with "…" instead of missing values.
 func preview(c *candidate.Choice, set map[string]string) string {
 	answers := map[string][]string{}
 	for _, v := range c.Variables {
-		switch value := set[prefix+v.Key]; {
+		switch value := set[v.Key]; {
 		case value != "" && v.Repeated:
 			answers[v.Key] = strings.Split(value, "\n")
 		case value != "":
@@ -267,7 +268,7 @@ func preview(c *candidate.Choice, set map[string]string) string {
 			answers[v.Key] = []string{"${…}"}
 		}
 	}
-	d, err := c.Build(set["name"], answers)
+	d, err := c.Build(set[ownName], answers)
 	if err != nil {
 		return c.Kind + " " + c.Summary
 	}
