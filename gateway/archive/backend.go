@@ -41,14 +41,6 @@ func (Backend) Wake(string) error { return errReadOnly }
 // SetEnabled fails.
 func (Backend) SetEnabled(string, bool) error { return errReadOnly }
 
-// TryServer fails.
-func (Backend) TryServer(context.Context, string, map[string]any) (string, error) {
-	return "", errReadOnly
-}
-
-// AddServer fails.
-func (Backend) AddServer(string, map[string]any) error { return errReadOnly }
-
 // ClientServers fails.
 func (Backend) ClientServers() (*candidate.ClientServers, error) { return nil, errReadOnly }
 

@@ -163,8 +163,9 @@ func newClientServer(s *clientconfig.Server, names *secrets.Transaction) candida
 	return c
 }
 
-// AddDefinition stores the definition's secrets, tests the server like [Stack.TryServer]
-// unless untested, and adds it. If it is not added, the secrets are restored.
+// AddDefinition stores the definition's secrets, starts the server once unless untested,
+// and adds it. lacks is the problem of the test, or "". If the server is not added, the
+// secrets are restored. It blocks like [Stack.Diagnose].
 func (i *Stack) AddDefinition(ctx context.Context, d *candidate.Definition, untested bool) (lacks string, err error) {
 	added := configedit.Server{Name: d.Name, Comment: d.Comment, Keys: d.Keys}
 	change := addServerEdit(added)

@@ -42,9 +42,7 @@ type stackActions interface {
 	ClientServers() (*candidate.ClientServers, error)
 	SearchRegistry(ctx context.Context, words []string) (*candidate.SearchResult, error)
 	AddDefinition(ctx context.Context, d *candidate.Definition, untested bool) (lacks string, err error)
-	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
-	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)
 	SetDisabled(server string, disabled bool) error
 	SetEnabled(server string, on bool) error
 	SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error

@@ -11,11 +11,6 @@ import (
 	"goblin/registry/report"
 )
 
-// AddServer adds a server to the config file and starts serving it.
-func (i *Stack) AddServer(name string, keys map[string]any) error {
-	return i.edit(addServerEdit(configedit.Server{Name: name, Keys: keys}))
-}
-
 func addServerEdit(s configedit.Server) func(*configedit.File) error {
 	return func(f *configedit.File) error {
 		if !config.ValidName(s.Name) {
@@ -25,13 +20,9 @@ func addServerEdit(s configedit.Server) func(*configedit.File) error {
 	}
 }
 
-// TryServer starts a server once, as AddServer would configure it, and returns the first
-// problem, or "". A required login and definitions that some clients refuse are not
-// problems. It blocks like [Stack.Diagnose].
-func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
-	return i.tryServer(ctx, configedit.Server{Name: name, Keys: keys})
-}
-
+// tryServer starts a server once, as it would be added, and returns the first problem, or
+// "". A required login and definitions that some clients refuse are not problems. It
+// blocks like [Stack.Diagnose].
 func (i *Stack) tryServer(ctx context.Context, added configedit.Server) (lacks string, err error) {
 	f, err := i.editedFile(addServerEdit(added))
 	if err != nil {

@@ -10,10 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
+	"goblin/gateway/configedit"
 	"goblin/gateway/e2e"
 	"goblin/registry"
+	"goblin/registry/candidate"
 	"goblin/registry/report"
 )
+
+// add adds a server without a test.
+func add(i *Stack, name string, keys map[string]any) error {
+	_, err := i.AddDefinition(context.Background(), &candidate.Definition{Name: name, Keys: keys}, true)
+	return err
+}
 
 // The UI's changes are saved, leave the rest of the file unchanged, and take effect.
 func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
@@ -42,12 +50,12 @@ func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 		return i.gateway.Servers.Get(server).Config().Disabled
 	}
 
-	require.NoError(t, i.AddServer("b", map[string]any{"command": "none-such", "args": []string{"-y"}}))
+	require.NoError(t, add(i, "b", map[string]any{"command": "none-such", "args": []string{"-y"}}))
 	require.Equal(t, before+"  b:\n    command: none-such\n    args: [-y]\n", text())
 	require.Equal(t, []string{"a", "b"}, i.gateway.Servers.Names())
-	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "already")
-	require.Error(t, i.AddServer("no name", map[string]any{"command": "c"}))
-	require.Error(t, i.AddServer("c", map[string]any{"url": "no URL"}), "the config would have a mistake")
+	require.ErrorContains(t, add(i, "b", map[string]any{"command": "c"}), "already")
+	require.Error(t, add(i, "no name", map[string]any{"command": "c"}))
+	require.Error(t, add(i, "c", map[string]any{"url": "no URL"}), "the config would have a mistake")
 
 	require.NoError(t, i.SetDisabled("a", false))
 	require.Contains(t, text(), "a: {command: none-such")
@@ -84,17 +92,17 @@ func TestAServerIsTriedBeforeItIsAdded(t *testing.T) {
 	require.NoError(t, err)
 	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	lacks, err := i.TryServer(within(t), "b", map[string]any{"command": "/no/such/prog"})
+	lacks, err := i.tryServer(within(t), configedit.Server{Name: "b", Keys: map[string]any{"command": "/no/such/prog"}})
 	require.NoError(t, err)
 	require.Equal(t, "no file /no/such/prog; fix the path in command, or install the program there", lacks)
 	e2e.Use()
 	script := filepath.Join(t.TempDir(), "b.json")
 	require.NoError(t, os.WriteFile(script, []byte(`{"name":"b",`+tools+`}`), 0o600))
-	lacks, err = i.TryServer(within(t), "b", map[string]any{"command": e2e.TestServer, "args": []string{script}})
+	lacks, err = i.tryServer(within(t), configedit.Server{Name: "b", Keys: map[string]any{"command": e2e.TestServer, "args": []string{script}}})
 	require.NoError(t, err)
 	require.Empty(t, lacks)
 	for name, keys := range map[string]map[string]any{"a": {"command": "c"}, "no name": {"command": "c"}, "c": {"url": "no URL"}} {
-		_, err = i.TryServer(within(t), name, keys)
+		_, err = i.tryServer(within(t), configedit.Server{Name: name, Keys: keys})
 		require.Error(t, err, name)
 	}
 	text, err := os.ReadFile(path)
@@ -107,7 +115,7 @@ func TestTheDemoHasNoConfigToChange(t *testing.T) {
 	t.Parallel()
 	i, err := New(Options{Config: &config.Config{Demo: true}, Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "no config file to edit")
+	require.ErrorContains(t, add(i, "b", map[string]any{"command": "c"}), "no config file to edit")
 }
 
 // A reload on request reports all changes since the file was opened, and mistakes.

@@ -136,12 +136,6 @@ type Backend interface {
 	Wake(server string) error
 	// SetEnabled enables or disables a server until the daemon stops.
 	SetEnabled(server string, on bool) error
-	// TryServer starts a server once, as if AddServer had added it, and describes its
-	// problem, or returns "". It fails if the server could not be added. It may take a
-	// minute.
-	TryServer(ctx context.Context, name string, entryKeys map[string]any) (lacks string, err error)
-	// AddServer adds a server with the keys of its entry to the config.
-	AddServer(name string, entryKeys map[string]any) error
 	// RemoveServer removes a server from the config. SetDisabled enables or disables it
 	// there.
 	RemoveServer(server string) error

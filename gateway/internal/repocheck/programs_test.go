@@ -70,7 +70,7 @@ func selects(n ast.Node, from string, names ...string) bool {
 }
 
 // configEditors are the daemon's methods that write the config.
-var configEditors = []string{"AddServer", "TryServer", "AddDefinition", "RemoveServer"}
+var configEditors = []string{"AddDefinition", "RemoveServer"}
 
 // TestOnlyUIsEditTheConfigOfADaemon checks that no client request or control operation
 // edits the config: only the UI's actions call these methods.
