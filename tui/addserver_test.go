@@ -157,7 +157,8 @@ func TestASearchThatFailsSaysWhatToDo(t *testing.T) {
 		return nil, errors.New("query x: no route\x1b[2J")
 	}
 	r.keys("1 a").typeText("weather")
-	require.Contains(t, r.screen(), `! query x: no route\x1b[2J; check the network`)
+	require.Contains(t, r.screen(), `! cannot search: query x: no route\x1b[2J`)
+	require.Contains(t, r.screen(), "Check the network")
 	r.backend.registry = finds()
 	r.typeText("s")
 	require.Contains(t, r.screen(), "No matches at https://registry.example; try other words.")

@@ -52,7 +52,8 @@ func TestGoldenScreens(t *testing.T) {
 	for _, c := range []struct{ name, keys string }{
 		{"home", "9"},
 		{"servers", "1"},
-		{"servers-add", "1 a"},
+		{"servers-add", "1 a w e a"},
+		{"servers-add-form", "1 a w e a enter"},
 		{"tools", "2"},
 		{"tools-form", "2 c"},
 		{"prompts", "3"},

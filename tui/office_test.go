@@ -19,6 +19,7 @@ func newExampleUI(t testing.TB, w, h int, env map[string]string, change ...func(
 	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	reg := registry.New(registry.Options{Servers: []string{"files", "github", "weather", "legacy"}, Now: clock.now})
 	r := newTestUIWith(t, reg, clock, w, h, env, change...)
+	r.backend.registry = finds(weather())
 	r.setReady("files").setReady("github").setReady("weather")
 	reg.SetState("legacy", registry.ServerState{State: registry.StateRetrying, Transport: "http", LastError: "connect \"legacy\": connection refused", Restarts: 3})
 	var files []string

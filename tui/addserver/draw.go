@@ -53,7 +53,7 @@ func (d *search) status(w int) string {
 	case d.frozen != "":
 		return lk.Bad.On(lk.Cut("! the config cannot be changed: "+d.frozen, w))
 	case d.failure != "":
-		return lk.Bad.On(lk.Cut("! "+d.failure+"; check the network, or set registry in the config", w))
+		return lk.Bad.On(lk.Cut("! cannot search: "+d.failure, w))
 	case d.isSlow:
 		return lk.Warn.On(lk.Cut("no answer of the registry yet"+lk.Ellipsis, w))
 	case d.searching:
@@ -165,7 +165,12 @@ func (d *search) row(at int, c columns) string {
 // detail returns the lines about the server under the cursor.
 func (d *search) detail(w int) []string {
 	lk, s := d.app.Theme, d.selected()
-	if s == nil {
+	switch {
+	case d.frozen != "":
+		return uicontext.WrapText(d.frozen+". Fix this first, then open the dialog again.", w, 8)
+	case s == nil && d.failure != "":
+		return uicontext.WrapText(d.failure+". Check the network, or \"registry\" in the config. A command or a URL can be added by hand.", w, 8)
+	case s == nil:
 		return uicontext.WrapText("Opens an empty form for a command with arguments, or a URL. Servers of your MCP clients are listed above; servers of the registry appear while you type.", w, 4)
 	}
 	head := lk.Bold.On(lk.Cut(uicontext.SanitizeLine(strings.TrimSpace(cmp.Or(s.Title, shownName(s))+" "+s.Version)), w))

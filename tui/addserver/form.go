@@ -43,15 +43,16 @@ func text(s string) json.RawMessage {
 // entryForm opens the form of a command or a URL. from may be nil.
 func (d *search) entryForm(target string, from *candidate.Definition) tea.Cmd {
 	start := values{Target: target}
-	about := intro + keepSecrets
+	about, heading := intro+keepSecrets, title
 	if from != nil {
+		heading = "Add " + uicontext.SanitizeLine(from.Name)
 		start = valuesOf(from)
 		if n := len(from.Secrets); n > 0 {
 			about = intro + termtext.Count(n, "secret") + " will be stored outside the config."
 		}
 	}
 	set, _ := json.Marshal(start) // always succeeds
-	return d.push(form.Spec{
+	return d.push(heading, form.Spec{
 		Intro:  about,
 		Values: set,
 		Fields: []form.Field{
@@ -179,7 +180,7 @@ func (d *search) registryForm(s *candidate.Server, c *candidate.Choice) tea.Cmd 
 	if s.Deprecated {
 		about += "The registry marks it as deprecated. "
 	}
-	return d.push(form.Spec{
+	return d.push("Add "+uicontext.SanitizeLine(strings.TrimSpace(s.Origin+" "+s.Version)), form.Spec{
 		Intro: about, Fields: fields,
 		Preview: func(set map[string]string) string { return preview(c, set) },
 	}, func(args json.RawMessage) (*candidate.Definition, error) {
@@ -255,7 +256,7 @@ func readAnswers(c *candidate.Choice, raw json.RawMessage) (name string, answers
 	return name, answers, json.Unmarshal(values[ownName], &name)
 }
 
-// preview returns what will run, with "…" instead of missing values.
+// preview returns what will run, with "${...}" instead of missing values.
 func preview(c *candidate.Choice, set map[string]string) string {
 	answers := map[string][]string{}
 	for _, v := range c.Variables {
@@ -265,7 +266,7 @@ func preview(c *candidate.Choice, set map[string]string) string {
 		case value != "":
 			answers[v.Key] = []string{value}
 		case v.Required && v.Default == "":
-			answers[v.Key] = []string{"${…}"}
+			answers[v.Key] = []string{"${...}"}
 		}
 	}
 	d, err := c.Build(set[ownName], answers)
@@ -282,17 +283,17 @@ func preview(c *candidate.Choice, set map[string]string) string {
 
 // push opens a form. build returns the entry for its values. The server is tested first.
 // If the test fails, submitting the same values again adds the server anyway.
-func (d *search) push(spec form.Spec, build func(args json.RawMessage) (*candidate.Definition, error)) tea.Cmd {
+func (d *search) push(heading string, spec form.Spec, build func(args json.RawMessage) (*candidate.Definition, error)) tea.Cmd {
 	a := d.app
 	spec.Actions, spec.Submit = a.Actions, "add"
-	f := &dialog.FormDialog{Screen: a, Title: title, Form: form.New(a.Theme, spec)}
+	f := &dialog.FormDialog{Screen: a, Title: heading, Form: form.New(a.Theme, spec)}
 	var cancel context.CancelFunc // of the running test, or nil
 	f.Interrupt = func() bool {
 		if cancel == nil {
 			return false
 		}
 		cancel()
-		cancel, f.Title = nil, title
+		cancel, f.Title = nil, heading
 		f.Form.ShowError("test cancelled; nothing was added")
 		return true
 	}
@@ -308,7 +309,7 @@ func (d *search) push(spec form.Spec, build func(args json.RawMessage) (*candida
 		}
 		ctx, end := context.WithCancel(a.Ctx)
 		cancel = end
-		f.Title = title + ": testing, " + a.KeyOf("form.cancel") + " cancels"
+		f.Title = heading + ": testing, " + a.KeyOf("form.cancel") + " cancels"
 		f.Form.ShowError("")
 		untested := failed == string(args)
 		return func() tea.Msg {
@@ -320,7 +321,7 @@ func (d *search) push(spec form.Spec, build func(args json.RawMessage) (*candida
 				if cancelled && !added {
 					return nil
 				}
-				cancel, f.Title = nil, title
+				cancel, f.Title = nil, heading
 				switch {
 				case added:
 					a.Drop(f)
