@@ -151,3 +151,20 @@ func TestKeysOfADetailWithTheFocusAreAboutItsRecord(t *testing.T) {
 	r.keys("i")
 	require.Equal(t, pane.PaneTools, r.app.Open)
 }
+
+func TestACallInALastCallsDialogIsZoomed(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, plainEnv)
+	for _, text := range []string{"first", "second"} {
+		r.setAnswer("tools/call", `{"content":[{"type":"text","text":"`+text+`"}]}`)
+		r.keys("2 / forecast enter c").typeText("Oslo").keys("ctrl+s esc esc")
+	}
+	r.keys("H F")
+	require.Contains(t, r.screen(), "1 of 2")
+	require.Contains(t, r.screen(), "second")
+	r.keys("j")
+	require.Contains(t, r.screen(), "2 of 2")
+	require.Contains(t, r.screen(), "first")
+	r.keys("F")
+	require.NotContains(t, r.screen(), "2 of 2")
+}

@@ -65,6 +65,8 @@ func TestGoldenScreens(t *testing.T) {
 		{"logs-events", "5"},
 		{"logs-traffic", "5 ]"},
 		{"logs-exchange", "5 ] k k enter"},
+		{"logs-timing", "5 ] k k enter ] ]"},
+		{"logs-log", "5 enter ]"},
 		{"logs-copy-menu", "5 ] k k Y j j"},
 		{"usage", "6"},
 		{"usage-clients", "6 ] j enter"},

@@ -138,6 +138,7 @@ func callListActions() []Action {
 	return []Action{
 		{"past.down", []string{"j", "down"}, InPast},
 		{"past.up", []string{"k", "up"}, InPast},
+		{"past.zoom", []string{"F"}, InPast},
 		{"past.call", []string{"c", "enter"}, InPast},
 		{"past.copy", []string{"y"}, InPast},
 		{"past.copy-content", []string{"Y"}, InPast},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -35,6 +36,7 @@ type PastCalls struct {
 	View      *viewer.View
 	theme     *theme.Theme
 	callShown *registry.Invocation
+	zoomed    bool // the call fills the dialog
 	width     int
 	gen       int
 	end       context.CancelFunc
@@ -127,6 +129,11 @@ func (d *PastCalls) Lines(w, h int) []string {
 		d.View.SetTheme(d.theme)
 	}
 	lk := d.theme
+	if d.zoomed {
+		where := fmt.Sprintf("%d of %d", d.Table.Cursor()+1, d.Table.Len())
+		text := d.View.Lines(w, max(h-1, 0))
+		return lk.Lines(append([]string{lk.Rule(lk.Horizontal, where, uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border)}, text...), w, h)
+	}
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
 	text := d.View.Lines(w, max(h-above-1, 0)) // must precede the position text
 	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
@@ -182,6 +189,7 @@ func (d *PastCalls) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "past.down", Hint: "down", Long: "Older call", Run: move(1)},
 		{ID: "past.up", Hint: "up", Long: "Newer call", Run: move(-1)},
+		{ID: "past.zoom", Hint: "zoom", Long: "Maximize the call, or show the list again", Run: func() tea.Cmd { d.zoomed = !d.zoomed; return nil }},
 		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")
@@ -211,7 +219,7 @@ func (d *PastCalls) call(inv *registry.Invocation) tea.Cmd {
 }
 
 func (d *PastCalls) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
+	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) && !d.zoomed {
 		row, cmd := d.Table.Click(m.X, m.Y)
 		if row {
 			return d.show()
