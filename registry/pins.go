@@ -21,6 +21,8 @@ type UnapprovedTool struct {
 	Approved json.RawMessage `json:"approved,omitempty"`
 	Offered  json.RawMessage `json:"offered,omitempty"`
 	Hash     string          `json:"sha256"` // hash of Offered, used to approve it
+	// Risks are set by the registry.
+	Risks []definition.Risk `json:"risks,omitempty"`
 }
 
 type unapprovedTable struct {
@@ -36,6 +38,10 @@ func (t *unapprovedTable) drop(server string) {
 
 // SetUnapproved replaces the unapproved tools of a server.
 func (r *Registry) SetUnapproved(server string, tools []UnapprovedTool) {
+	tools = slices.Clone(tools)
+	for i := range tools {
+		tools[i].Risks = tools[i].risks()
+	}
 	t := &r.pinned
 	t.mu.Lock()
 	had := len(t.rows[server]) > 0
@@ -45,7 +51,6 @@ func (r *Registry) SetUnapproved(server string, tools []UnapprovedTool) {
 	if len(tools) == 0 {
 		delete(t.rows, server)
 	} else {
-		tools = slices.Clone(tools)
 		slices.SortFunc(tools, func(a, b UnapprovedTool) int { return cmp.Compare(a.Name, b.Name) })
 		t.rows[server] = tools
 	}
@@ -131,6 +136,13 @@ func (p *UnapprovedTool) Meaning() []string {
 		return nil
 	}
 	return definition.Meaning(Tool.String(), p.Approved, p.Offered)
+}
+
+func (p *UnapprovedTool) risks() []definition.Risk {
+	if p.Offered == nil || !p.New && p.Approved == nil {
+		return nil
+	}
+	return definition.Risks(p.Approved, p.Offered)
 }
 
 // Diff returns the change of the definition as of [definition.Difference], or the

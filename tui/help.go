@@ -7,6 +7,7 @@ import (
 
 	"goblin/registry/keymap"
 	"goblin/tui/addserver"
+	"goblin/tui/approve"
 	"goblin/tui/breakpoints"
 	"goblin/tui/compare"
 	"goblin/tui/dialog"
@@ -81,6 +82,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("History of a resource", "past"), new(resourcehistory.View).Keys()},
 		{by("Comparison", "compare"), compare.Keys()},
 		{"New servers", addserver.Keys()},
+		{by("Changed tools", "approve"), approve.Keys()},
 		{by("Breakpoints", "rules"), breakpoints.Keys()},
 		{by("Copy as", "copy-content"), new(dialog.Snippets).Keys()},
 		{by("Profiles", "view"), (*dialog.ProfileChooser)(nil).Keys()},

@@ -13,7 +13,7 @@ const (
 	multilinePlaces = InForm | InSampling
 )
 
-const scrollPlaces = InSubscriptions | InClients | InSetup | InMistakes | InCompare
+const scrollPlaces = InSubscriptions | InClients | InSetup | InMistakes | InCompare | InApproval
 
 func dialogActions() []Action {
 	return slices.Concat(formActions(), listActions(), callListActions(), ruleActions(), questionActions())
@@ -209,6 +209,9 @@ func questionActions() []Action {
 		{"confirm.always", []string{"a"}, InConfirm},
 		{"confirm.down", []string{"down", "j", "pgdown"}, InConfirm},
 		{"confirm.up", []string{"up", "k", "pgup"}, InConfirm},
+		{"approval.approve", []string{"y"}, InApproval},
+		{"approval.leave", []string{"n"}, InApproval},
+		{"approval.stop", []string{"q", "esc", "ctrl+c"}, InApproval},
 		{"address.copy", []string{"y", "o"}, InAddress},
 		{"address.accept", []string{"enter"}, InAddress},
 		{"address.decline", []string{"d"}, InAddress},

@@ -51,6 +51,7 @@ const (
 	InRules
 	InNewServer
 	InMenu
+	InApproval
 
 	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage | InSaved | InHome
 	InCatalog = InTools | InPrompts | InResources
@@ -67,7 +68,7 @@ var placeNames = [...]string{
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
 	"the JSON query", "a line of text", "confirmations", "URLs to open",
-	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison", "the breakpoints", "new servers", "the menu of a row",
+	"sampling answers", "logins", "the setup", "the config mistakes", "the copy menu", "a comparison", "the breakpoints", "new servers", "the menu of a row", "approvals",
 }
 
 // String lists the places in words.

@@ -15,6 +15,7 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
+	"goblin/tui/approve"
 	"goblin/tui/compare"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
@@ -58,18 +59,19 @@ func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
-func (p *callablePane) setColumns(own list.Column[*registry.Entry]) {
-	p.All.Table.SetColumns(
+func (p *callablePane) setColumns(own ...list.Column[*registry.Entry]) {
+	columns := append([]list.Column[*registry.Entry]{
 		list.Column[*registry.Entry]{
 			Name: "name", MinWidth: 16, PreferredWidth: 44, Text: func(e *registry.Entry) string { return e.Listed },
 		},
-		own,
+	}, own...)
+	p.All.Table.SetColumns(append(columns,
 		titleColumn(3),
 		serverColumn(4),
 		list.Column[*registry.Entry]{
 			Name: "description", Priority: 2, MinWidth: 12, PreferredWidth: 40, Fills: true, Dim: true, Unsorted: true,
 			Text: func(e *registry.Entry) string { return firstLine(e.Description) },
-		})
+		})...)
 	p.All.Table.MarkWidth = 2
 	p.All.Table.Marks = p.mark
 }
@@ -96,6 +98,18 @@ func (p *callablePane) unapproved(e *registry.Entry) *registry.UnapprovedTool {
 		return nil
 	}
 	return p.app.Reg.UnapprovedTool(e.Server, e.Name)
+}
+
+// risk returns the marks of an unapproved tool.
+func (p *callablePane) risk(e *registry.Entry) string {
+	tool := p.unapproved(e)
+	switch {
+	case tool == nil:
+		return ""
+	case tool.New:
+		return cmp.Or(approve.Marks(tool), "new")
+	}
+	return cmp.Or(approve.Marks(tool), "changed")
 }
 
 func firstLine(texts ...string) string {
@@ -128,11 +142,11 @@ func (p *callablePane) Subject() Subject {
 	}
 	return Subject{
 		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it),
-		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, approvalVersion(pinned), len(left), seen),
+		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, approve.Version(pinned), len(left), seen),
 		Blocks: func(context.Context) []viewer.Section {
 			arguments, more := p.about(e)
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(append(facts(e), seen...), more...)}}
-			blocks = append(blocks, p.app.approvalBlocks(pinned)...)
+			blocks = append(blocks, approve.Sections(p.app.Context, p.app.Theme, pinned)...)
 			if len(arguments) > 0 {
 				blocks = append(blocks, viewer.Section{Title: "Arguments", Kind: viewer.Fields, Fields: arguments})
 			}
@@ -223,7 +237,16 @@ func newTools(a *Layout) *Tools {
 		follow: registry.Tools | registry.Skills | registry.Pins, emptyHint: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.unlessReadOnly(a.KeyOf("call") + " calls it."),
 		about: aboutTool, body: viewer.FromTool,
 	}}
+	fields := p.All.Table.Fields
+	p.All.Table.Fields = func(rows []*registry.Entry) []list.Field {
+		return append(fields(rows), list.Field{Name: "changed", Kind: list.YesNo, Help: "changed or new since approval: yes or no", YesNo: func(i int) bool {
+			return p.unapproved(rows[i]) != nil
+		}})
+	}
 	p.setColumns(list.Column[*registry.Entry]{
+		Name: "risk", Priority: 1, MinWidth: 8, PreferredWidth: 20, Unsorted: true,
+		Text: p.risk, Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.risk(e), a.Theme.Warn },
+	}, list.Column[*registry.Entry]{
 		Name: "RDIW", Priority: 1, NeededWidth: 4, Unsorted: true,
 		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Theme.Warn },
 	})
@@ -300,17 +323,14 @@ func (p *Tools) Handlers() map[string]keys.Handler {
 	maps.Copy(acts, p.ownRowHandlers(keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
 	acts["call"] = keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
 	acts["approve"] = keys.Handler{WhyDisabled: p.whyNotApprove, Run: func() tea.Cmd {
-		of := map[string][]registry.UnapprovedTool{}
+		var tools []registry.UnapprovedTool
 		for _, e := range entries(p.All.Table.Marked()) {
-			if tool := p.app.Reg.UnapprovedTool(e.Server, e.Name); tool != nil {
-				of[e.Server] = append(of[e.Server], *tool)
+			if tool := p.unapproved(e); tool != nil {
+				tools = append(tools, *tool)
 			}
 		}
-		var cmds []tea.Cmd
-		for server, tools := range of {
-			cmds = append(cmds, p.app.approve(server, tools))
-		}
-		return tea.Batch(cmds...)
+		p.All.Table.ClearMarks()
+		return approve.Open(p.app.Context, tools)
 	}}
 	return acts
 }

@@ -27,6 +27,7 @@ type catalog struct {
 	kind  registry.Kind
 	below []registry.Kind // kinds listed after it
 	Table *list.Table[*registry.Entry]
+	rows  []*registry.Entry // in the order of the catalog
 
 	state          catalogState         // of the shown list, or the one being read
 	Reading        bool                 // a command reads a list
@@ -43,6 +44,7 @@ type catalogState struct {
 	version    uint64
 	view       string
 	visibility [registry.Kinds]int
+	unapproved string // names and hashes of unapproved tools
 }
 
 const newRowTime = 5 * time.Second
@@ -134,12 +136,18 @@ func (c *catalog) Refresh() tea.Cmd {
 		now.version += snap.Version(k) // versions only increase
 		n += snap.Count(k)
 	}
+	if c.kind == registry.Tool {
+		for _, t := range c.app.Reg.UnapprovedTools("") {
+			now.unapproved += t.Server + "/" + t.Name + t.Hash
+		}
+	}
 	if c.Reading || now == c.state && c.Loaded {
 		return nil
 	}
 	c.state = now
 	var came, left []string
-	old, first := c.Table.Rows, !c.Loaded
+	old, first := c.rows, !c.Loaded
+	var listed []*registry.Entry
 	c.Reading = true
 	head := c.ownRow(snap, now.view)
 	return c.Table.Refresh(n, func() []*registry.Entry {
@@ -158,9 +166,13 @@ func (c *catalog) Refresh() tea.Cmd {
 		if !first {
 			came, left = difference(entries(old), entries(rows))
 		}
-		return rows
+		listed = rows
+		if now.unapproved == "" {
+			return rows
+		}
+		return changedFirst(c.app.Reg, rows)
 	}, func() tea.Cmd {
-		c.Reading, c.Loaded = false, true
+		c.Reading, c.Loaded, c.rows = false, true, listed
 		c.unseen += len(came) + len(left)
 		at := c.app.Now()
 		maps.DeleteFunc(c.newRows, func(_ string, since time.Time) bool { return at.Sub(since) > newRowTime })
@@ -173,6 +185,19 @@ func (c *catalog) Refresh() tea.Cmd {
 		c.selectUsable()
 		return c.Refresh()
 	})
+}
+
+// changedFirst returns the rows with the unapproved tools first.
+func changedFirst(reg *registry.Registry, rows []*registry.Entry) []*registry.Entry {
+	var changed, rest []*registry.Entry
+	for _, e := range rows {
+		if reg.UnapprovedTool(e.Server, e.Name) != nil {
+			changed = append(changed, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	return append(changed, rest...)
 }
 
 // isUnneeded reports whether an entry is a tool of Goblin that no client of a profile

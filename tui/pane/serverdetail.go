@@ -8,6 +8,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/tui/approve"
 	"goblin/tui/build"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -32,7 +33,7 @@ func (p *Servers) Subject() Subject {
 	lately := a.Pulse.Sections(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
-		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approvalVersion(pinned) + build.Version(s.Build) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approve.Version(pinned) + build.Version(s.Build) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.CachedAt, s.KeepAwakeReason) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []viewer.Section {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(serverFacts(lk, s), definitionFacts(a.Backend.Definition(s.Name))...)}}
@@ -42,7 +43,7 @@ func (p *Servers) Subject() Subject {
 			if p.app.ReadOnly == "" {
 				blocks = append(blocks, serverHelp(s, p.app.KeyOf)...)
 			}
-			blocks = append(blocks, p.app.approvalBlocks(pinned)...)
+			blocks = append(blocks, approve.Sections(a.Context, lk, pinned)...)
 			blocks = append(blocks, lately...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)

@@ -11,8 +11,10 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/query"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 	"goblin/tui/activity"
+	"goblin/tui/approve"
 	"goblin/tui/build"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -276,13 +278,14 @@ func (p *Servers) recentColumn(title string, rank int, what activity.Measure) se
 }
 
 func (p *Servers) problem(s registry.ServerState) string {
+	why := uicontext.SanitizeLine(report.Reason(strings.TrimPrefix(s.LastError, string(s.State)+": "), s.Attempts))
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
-		return p.app.KeyOf("log-in") + " logs in: " + uicontext.SanitizeLine(strings.TrimPrefix(s.LastError, string(s.State)+": "))
+		return p.app.KeyOf("log-in") + " logs in: " + why
 	}
 	if name := serverform.UnsetVariable(s.LastError); name != "" {
-		return p.app.KeyOf("edit-server") + " sets " + uicontext.SanitizeLine(name) + ": " + uicontext.SanitizeLine(s.LastError)
+		return p.app.KeyOf("edit-server") + " sets " + uicontext.SanitizeLine(name) + ": " + why
 	}
-	return uicontext.SanitizeLine(s.LastError)
+	return why
 }
 
 func stateMark(lk *theme.Theme, s registry.State) (string, theme.Style) {
@@ -332,7 +335,7 @@ func (p *Servers) Handlers() map[string]keys.Handler {
 		"reload":       {WhyDisabled: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
 		"enable":       {WhyDisabled: p.none, Run: selected(p.Enable)},
 		"remove":       {WhyDisabled: p.whyNoConfig, Run: selected(p.remove)},
-		"approve":      {WhyDisabled: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.UnapprovedTools(s.Name)) })},
+		"approve":      {WhyDisabled: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return approve.Open(a.Context, a.Reg.UnapprovedTools(s.Name)) })},
 		"pager":        {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
 		"copy":         {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
 		"editor":       {WhyDisabled: p.whyNothingShown},

@@ -78,7 +78,7 @@ func (a *Context) DialogHints(d Dialog) []keys.Hint {
 }
 
 // gatewayActions are the actions of dialogs that need a running gateway.
-var gatewayActions = []string{"clients.disconnect", "subscriptions.toggle", "past.call", "past.subscribe", "compare.run", "rules.add"}
+var gatewayActions = []string{"clients.disconnect", "subscriptions.toggle", "past.call", "past.subscribe", "compare.run", "rules.add", "approval.approve"}
 
 // Push opens a dialog in front.
 func (a *Context) Push(d Dialog) tea.Cmd {
