@@ -64,6 +64,6 @@ func TestTheFooterOfAnEmptyListOffersNothingForRows(t *testing.T) {
 func TestTheFooterOffersTheFieldsOfTheList(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 /")
-	require.Contains(t, r.line("esc clear"), "server: name: fields")
+	require.Contains(t, r.line("esc clear"), "server: name: changed: fields")
 	require.Contains(t, r.keys("esc 4 /").line("esc clear"), "mime: sub:")
 }
