@@ -58,7 +58,11 @@ func phases(r *registry.TrafficRecord, lk *theme.Theme, total time.Duration) []p
 	}
 	add("server starts", r.StartWait, lk.Warn)
 	add("waits for a slot", r.QueueWait, lk.Warn)
-	add("server works", total-r.StartWait-r.QueueWait-r.UserWait, lk.Good)
+	works := "server works"
+	if r.Server == "" || r.Server == registry.Local {
+		works = "Goblin works"
+	}
+	add(works, total-r.StartWait-r.QueueWait-r.UserWait, lk.Good)
 	add("waits for the user", r.UserWait, lk.Accent)
 	return all
 }
