@@ -22,6 +22,7 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/palette"
 	"goblin/tui/pane"
+	"goblin/tui/paste"
 	"goblin/tui/saved"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
@@ -40,6 +41,7 @@ type app struct {
 	*pane.Layout
 	o            Options
 	parkedCursor func(x, y int)
+	pastes       *paste.Reader
 
 	themeName string
 	images    *images.Renderer
@@ -229,6 +231,9 @@ func (a *app) refreshClocks() tea.Cmd {
 	if a.Flash.Text != "" && a.Clock().After(a.Flash.Until) {
 		a.Flash = uicontext.Flash{}
 	}
+	if a.pastes.Stalled() {
+		a.Complain("%s", paste.StallHint)
+	}
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
@@ -252,6 +257,8 @@ func (a *app) handleBackground(msg tea.Msg) tea.Cmd {
 		return msg()
 	case laterMsg:
 		return msg()
+	case paste.Refused:
+		return a.Complain("%s", msg)
 	case tea.WindowSizeMsg:
 		a.W, a.H = msg.Width, msg.Height
 		var cmds []tea.Cmd

@@ -301,6 +301,9 @@ func (a *app) barLine() string {
 		if a.barSelected {
 			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
+		if bad := " ! " + uicontext.SanitizeLine(a.Flash.Text); a.Flash.Bad {
+			return lk.Fit(lk.Sides(lk.Cut(left, max(8, a.W-theme.Width(bad))), lk.Bad.On(bad), a.W), a.W)
+		}
 		if a.searching {
 			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.MatchPosition("in the detail")+" "), a.W)
 		}

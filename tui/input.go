@@ -15,12 +15,15 @@ import (
 // Keys typed fast arrive as one message, and Escape followed by another key as Alt with
 // that key. handleKeys splits both.
 func (a *app) handleKeys(msg tea.KeyMsg) tea.Cmd {
-	if msg.Alt && (msg.Type == tea.KeyRunes || msg.Type == tea.KeyEsc || msg.Type == tea.KeyEnter || msg.Type == tea.KeySpace) && !msg.Paste {
+	if msg.Paste {
+		return a.Paste(msg, a.isTyping(), a.key)
+	}
+	if msg.Alt && (msg.Type == tea.KeyRunes || msg.Type == tea.KeyEsc || msg.Type == tea.KeyEnter || msg.Type == tea.KeySpace) {
 		rest := msg
 		rest.Alt = false
 		return tea.Batch(a.handleKeys(tea.KeyMsg{Type: tea.KeyEsc}), a.handleKeys(rest))
 	}
-	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste && !a.isTyping() {
+	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !a.isTyping() {
 		var cmds []tea.Cmd
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {

@@ -39,6 +39,7 @@ import (
 	"goblin/registry/report"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
+	"goblin/tui/paste"
 	"goblin/tui/uicontext"
 )
 
@@ -142,16 +143,13 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 	paint := newPainter(out, a.images)
 	out.beforeLeave = func() []byte { return a.images.Free() }
 	g := &panicGuard{app: a, fail: cancel, log: s.o.Logger, paint: paint}
+	in := paste.NewReader(t, s.o.Now)
+	a.pastes = in
 	p := tea.NewProgram(g,
-		tea.WithContext(ctx), tea.WithInput(t), tea.WithOutput(out), tea.WithFPS(1),
+		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(1),
 		tea.WithAltScreen(), tea.WithMouseCellMotion(),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(),
-		tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
-			if _, ok := msg.(tea.SuspendMsg); ok {
-				return nil // would suspend the whole daemon
-			}
-			return msg
-		}))
+		tea.WithFilter(in.Filter))
 	ended := make(chan struct{})
 	defer close(ended)
 	painted := make(chan struct{})

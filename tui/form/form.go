@@ -324,6 +324,20 @@ func (f *Form) afterEdit() {
 	f.updatePreview()
 }
 
+// maxPasted are the maximum pastes into text and into a field of one line, in characters.
+const (
+	maxPasted     = 100_000
+	maxPastedLine = 10_000
+)
+
+// PasteLimit returns the maximum paste into the focused field, in characters.
+func (f *Form) PasteLimit() int {
+	if fd := f.currentField(); f.raw && f.rawFocus == 0 || fd != nil && fd.kind == Text && !fd.OneLine || fd != nil && fd.text.Multi() {
+		return maxPasted
+	}
+	return maxPastedLine
+}
+
 func (f *Form) updatePreview() {
 	if f.spec.Preview != nil {
 		f.preview = f.spec.Preview(f.texts(nil))

@@ -251,7 +251,8 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 	}
 	t.left = min(t.left, col)
 	if w > 0 {
-		room := max(w-2, 1) // without the cursor and the ellipsis
+		room := max(w-2, 1)                  // without the cursor and the ellipsis
+		t.left = max(t.left, col-4*(room+8)) // most characters take cells
 		for t.left < col && theme.Width(shown(runes[t.left:col])) > room-1 {
 			t.left++
 		}

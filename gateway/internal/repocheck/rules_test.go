@@ -113,7 +113,7 @@ var rules = []row{
 	{"meta/lua", "meta/lua/worker registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
-	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/activity tui/addserver tui/approve tui/breakpoints tui/compare tui/dialog tui/help tui/home tui/images tui/keys tui/list tui/palette tui/pane tui/resourcehistory tui/saved tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
+	{"tui", "registry registry/export registry/keymap registry/query registry/report registry/suggest registry/termtext tui/activity tui/addserver tui/approve tui/breakpoints tui/compare tui/dialog tui/help tui/home tui/images tui/keys tui/list tui/palette tui/pane tui/paste tui/resourcehistory tui/saved tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
 	{"tui/checklist", "registry/termtext tui/list tui/theme", "a program of its own; knows no UI"},
 	{"tui/help", "registry/keymap registry/termtext tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "shows the keys that the UI's root supplies"},
 	{"tui/palette", "registry registry/keymap registry/query registry/report registry/suggest tui/dialog tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/viewer", "runs the commands that the UI's root supplies"},
@@ -138,6 +138,7 @@ var rules = []row{
 	{"tui/list", "registry/query registry/termtext tui/keys tui/theme", "draws any rows"},
 	{"tui/textfield", "registry/termtext tui/theme", "edits text for any dialog"},
 	{"tui/form", "registry/definition registry/keymap registry/rawjson registry/termtext tui/keys tui/textfield tui/theme", "edits values of any schema"},
+	{"tui/paste", "registry/termtext", "a leaf: reads input, not what is done with it"},
 	{"tui/keys", "registry/keymap", "binds keys to handlers"},
 	{"tui/images", "", "a leaf: draws decoded pixels"},
 	{"tui/termquery", "", "a leaf: must be initialised before Bubble Tea, so it imports next to nothing"},
