@@ -206,7 +206,7 @@ func (f *field) showList(raw json.RawMessage) bool {
 			_, err := parseNumber(s)
 			fits = !isString && err == nil
 		}
-		if !fits || len(lines) == textfield.MaxLines {
+		if !fits || len(lines) == maxListItems {
 			return false
 		}
 		lines = append(lines, s)

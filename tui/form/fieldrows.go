@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/tui/textfield"
 	"goblin/tui/theme"
 )
 
@@ -139,9 +138,6 @@ func (f *field) describe(l *theme.Theme) string {
 	parts = append(parts, rangeText(f.MinLen, f.MaxLen, unit)...)
 	if f.Pattern != "" {
 		parts = append(parts, cmp.Or(f.PatternHelp, "matches "+safeLabel(f.Pattern)))
-	}
-	if len(f.text.Rows()) > textfield.MaxLines {
-		parts = append(parts, "too long to edit here")
 	}
 	if !f.Required {
 		parts = append(parts, "optional")

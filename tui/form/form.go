@@ -326,9 +326,12 @@ func (f *Form) afterEdit() {
 
 // maxPasted are the maximum pastes into text and into a field of one line, in characters.
 const (
-	maxPasted     = 100_000
+	maxPasted     = 1 << 20
 	maxPastedLine = 10_000
 )
+
+// maxListItems is the longest list that is edited as lines of text.
+const maxListItems = 9000
 
 // PasteLimit returns the maximum paste into the focused field, in characters.
 func (f *Form) PasteLimit() int {

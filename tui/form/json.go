@@ -8,7 +8,6 @@ import (
 
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/tui/textfield"
 )
 
 type member struct {
@@ -74,16 +73,12 @@ func compact(raw []byte) json.RawMessage {
 
 func sameJSON(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 
-// indent formats JSON for editing and escapes invisible characters. JSON with too many
-// lines is compacted instead.
+// indent formats JSON for editing and escapes invisible characters.
 func indent(raw []byte) string {
 	if !json.Valid(raw) {
 		return ""
 	}
 	text := rawjson.AppendIndent(nil, raw)
-	if bytes.Count(text, []byte("\n")) > textfield.MaxLines {
-		text = compact(raw)
-	}
 	return strings.ReplaceAll(termtext.JSON(string(text)), "\ufffd", `\ufffd`)
 }
 

@@ -355,7 +355,7 @@ func (f *Form) moveLine(fd *field, by int) {
 	row, col := fd.text.Cursor()
 	rows := slices.Clone(fd.text.Rows())
 	to := row + by
-	if to < 0 || to >= len(rows) || len(rows) > textfield.MaxLines {
+	if to < 0 || to >= len(rows) {
 		return
 	}
 	rows[row], rows[to] = rows[to], rows[row]

@@ -10,7 +10,6 @@
 package textfield
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,12 +29,15 @@ type Field struct {
 
 	look    *theme.Theme
 	multi   bool
+	wrapped bool // by area
 	awake   bool // area is created
 	in      textinput.Model
 	area    textarea.Model
 	escapes escapes
 	text    string
+	stale   bool     // text is older than rows
 	rows    []string // the lines of text
+	row     int      // with the cursor, in in
 	off     int      // first drawn row
 	at      int      // when last drawn
 	left    int      // first drawn character of it
@@ -51,12 +53,15 @@ func New(lk *theme.Theme) Field {
 
 // NewArea returns an empty field of several lines.
 func NewArea(lk *theme.Theme) Field {
-	return Field{look: lk, multi: true, escapes: escapes{keeps: func(r rune) bool { return r != '\n' && isUnsupported(r) }, joined: true}, rows: []string{""}}
+	t := New(lk)
+	t.multi = true
+	t.escapes.keeps = func(r rune) bool { return r != '\n' && isUnsupported(r) }
+	return t
 }
 
 // NewWrapped returns an empty field of several lines that [Field.Wrapped] draws.
 func NewWrapped(lk *theme.Theme) Field {
-	return Field{look: lk, multi: true, escapes: escapes{keeps: isInvisible}, rows: []string{""}}
+	return Field{look: lk, multi: true, wrapped: true, escapes: escapes{keeps: isInvisible}, rows: []string{""}}
 }
 
 // Mask hides the text of a single-line field, except references such as ${TOKEN}.
@@ -72,13 +77,6 @@ func HasLineBreaks(msg tea.KeyMsg) bool {
 	return msg.Paste && strings.ContainsFunc(string(msg.Runes), isBreak)
 }
 
-// MaxLines is the maximum number of lines that can be edited, below the limit of bubbles.
-const MaxLines = 9000
-
-// areaWidth limits wrapping in the bubbles area, in cells. The area measures each word
-// again with every letter, so the limit bounds the time.
-const areaWidth = 200
-
 // isZeroWidth reports whether a text has so many zero-width characters that the area
 // would take seconds to measure it.
 func isZeroWidth(s string) bool {
@@ -91,17 +89,16 @@ func isZeroWidth(s string) bool {
 	return n > 2000
 }
 
-// wake creates the area on first input, because it takes 250 KB and a form may have
-// hundreds. It returns false for text that the area cannot hold, which stays read-only.
+// wake creates the area of a wrapped field on first input. It returns false for text that the
+// area cannot hold, which stays read-only.
 func (t *Field) wake() bool {
-	if t.awake || len(t.rows) > MaxLines || isZeroWidth(t.text) {
+	if t.awake || isZeroWidth(t.text) {
 		return t.awake
 	}
 	t.awake = true
 	t.area = t.look.Area()
 	t.area.CharLimit = t.Limit
 	t.area.MaxWidth = 0
-	t.area.SetWidth(areaWidth)
 	t.area.Focus()
 	t.area.SetValue(t.escapes.escape(t.text))
 	for t.area.Line() > 0 {
@@ -119,9 +116,13 @@ func (t *Field) wake() bool {
 // SetValue replaces the text. The cursor moves to the end, or to the start of an area.
 func (t *Field) SetValue(s string) {
 	t.left, t.off = 0, 0
-	if t.multi {
+	switch {
+	case t.wrapped:
 		t.awake, t.area = false, textarea.Model{}
 		t.text, t.rows = s, strings.Split(s, "\n")
+		return
+	case t.multi:
+		t.setRows(strings.Split(s, "\n"), 0, 0)
 		return
 	}
 	t.in.SetValue(t.escapes.escape(s))
@@ -130,7 +131,12 @@ func (t *Field) SetValue(s string) {
 }
 
 // Value returns the text.
-func (t *Field) Value() string { return t.text }
+func (t *Field) Value() string {
+	if t.stale {
+		t.text, t.stale = strings.Join(t.rows, "\n"), false
+	}
+	return t.text
+}
 
 // Rows returns the lines of the text.
 func (t *Field) Rows() []string { return t.rows }
@@ -145,13 +151,6 @@ func (t *Field) SetTheme(lk *theme.Theme) {
 		row, col := t.Cursor()
 		t.awake = false
 		t.wake()
-		t.MoveTo(row, col)
-	}
-}
-
-// MoveTo moves the cursor of an area.
-func (t *Field) MoveTo(row, col int) {
-	if t.wake() {
 		for t.area.Line() < row {
 			t.area.CursorDown()
 		}
@@ -159,8 +158,15 @@ func (t *Field) MoveTo(row, col int) {
 	}
 }
 
+// MoveTo moves the cursor of an area.
+func (t *Field) MoveTo(row, col int) {
+	if t.multi && !t.wrapped {
+		t.goTo(row, col)
+	}
+}
+
 func (t *Field) read() {
-	if t.multi {
+	if t.wrapped {
 		t.text = t.escapes.unescape(t.area.Value())
 		t.rows = strings.Split(t.text, "\n")
 		return
@@ -172,19 +178,17 @@ func (t *Field) read() {
 // Update handles a key and reports whether the text changed. Several runes at once are
 // text, even if they spell a key such as "end".
 func (t *Field) Update(msg tea.KeyMsg) bool {
+	if t.multi && !t.wrapped {
+		return t.updateRows(msg)
+	}
 	before := t.text
 	switch {
-	case t.multi && !t.wake():
+	case t.wrapped && !t.wake():
 		return false
-	case t.multi:
+	case t.wrapped:
 		msg = t.escapes.typed(msg, true)
-		s := t.escapes.unescape(string(msg.Runes))
-		switch strange := isZeroWidth(s); {
-		case strange && t.Limit > 0:
+		if isZeroWidth(string(msg.Runes)) {
 			return false
-		case t.Limit == 0 && (strange || len(t.rows)+strings.Count(s, "\n") > MaxLines):
-			t.splice(s)
-			return true
 		}
 		t.area, _ = t.area.Update(msg)
 	default:
@@ -194,19 +198,10 @@ func (t *Field) Update(msg tea.KeyMsg) bool {
 	return t.text != before
 }
 
-// splice inserts text that the area would truncate, and makes the text read-only.
-func (t *Field) splice(s string) {
-	row, col := t.Cursor()
-	rows := slices.Clone(t.rows)
-	line := []rune(t.escapes.escape(rows[row]))
-	rows[row] = t.escapes.unescape(string(line[:col])) + s + t.escapes.unescape(string(line[col:]))
-	t.SetValue(strings.Join(rows, "\n"))
-}
-
 // Cursor returns the row and the character of the cursor.
 func (t *Field) Cursor() (row, col int) {
-	if !t.multi {
-		return 0, t.in.Position()
+	if !t.wrapped {
+		return t.row, t.in.Position()
 	}
 	if !t.awake {
 		return 0, 0
@@ -238,8 +233,6 @@ func (t *Field) Column() int {
 // around cuts a line to a window of w cells around the cursor.
 func (t *Field) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
-	runes := []rune(t.escapes.escape(line))
-	col = min(col, len(runes))
 	shown := func(runes []rune) string {
 		if t.hides(line) {
 			return stars(len(runes))
@@ -249,24 +242,26 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 	if t.at != row {
 		t.at, t.left = row, 0
 	}
-	t.left = min(t.left, col)
-	if w > 0 {
-		room := max(w-2, 1)                  // without the cursor and the ellipsis
-		t.left = max(t.left, col-4*(room+8)) // most characters take cells
-		for t.left < col && theme.Width(shown(runes[t.left:col])) > room-1 {
-			t.left++
-		}
-		// Lines of forms may be very long.
-		runes = runes[:min(len(runes), col+1+w)]
+	room := max(w-2, 1) // without the cursor and the ellipsis
+	last := len(line)
+	if w > 0 { // lines of forms may be very long, and most characters take cells
+		t.left = max(min(t.left, col), col-4*(room+8))
+		last = col + 1 + w
 	} else {
 		t.left = 0
 	}
-	before, under = shown(runes[t.left:col]), " "
+	runes := between(t.escapes.escape(line), t.left, last)
+	at := min(col-t.left, len(runes))
+	for w > 0 && at > 0 && theme.Width(shown(runes[:at])) > room-1 {
+		runes, at = runes[1:], at-1
+		t.left++
+	}
+	before, under = shown(runes[:at]), " "
 	if t.left > 0 {
 		before = t.look.Ellipsis + before
 	}
-	if col < len(runes) {
-		under, after = shown(runes[col:col+1]), shown(runes[col+1:])
+	if at < len(runes) {
+		under, after = shown(runes[at:at+1]), shown(runes[at+1:])
 	}
 	if t.look.Bold == "" && under == " " { // a terminal without styles
 		under = "_"
@@ -275,6 +270,22 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 		after = t.look.Cut(after, max(w-theme.Width(before+under), 0))
 	}
 	return before, under, after
+}
+
+// between returns the characters of s with the indexes [from, to).
+func between(s string, from, to int) []rune {
+	var out []rune
+	n := 0
+	for _, r := range s {
+		if n >= to {
+			break
+		}
+		if n >= from {
+			out = append(out, r)
+		}
+		n++
+	}
+	return out
 }
 
 // Draw returns h rows of w cells around the cursor, and the row of the cursor. An empty

@@ -1,6 +1,7 @@
 package textfield_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,7 +19,7 @@ import (
 const hostileText = "a\u202eb\u200bc\x1b[2J\u0301d\xffe"
 
 func keyMsg(word string) tea.KeyMsg {
-	for _, k := range []tea.KeyType{tea.KeyLeft, tea.KeyRight, tea.KeyHome, tea.KeyEnd, tea.KeyBackspace, tea.KeyCtrlU} {
+	for _, k := range []tea.KeyType{tea.KeyLeft, tea.KeyRight, tea.KeyHome, tea.KeyEnd, tea.KeyBackspace, tea.KeyCtrlU, tea.KeyCtrlK, tea.KeyCtrlW, tea.KeyUp, tea.KeyDown, tea.KeyEnter, tea.KeyDelete, tea.KeyCtrlHome, tea.KeyCtrlEnd} {
 		if k.String() == word {
 			return tea.KeyMsg{Type: k}
 		}
@@ -74,30 +75,72 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 	}
 }
 
-func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
+func area(text string) *textfield.Field {
+	f := textfield.NewArea(theme.New(theme.Options{}))
+	f.SetValue(text)
+	return &f
+}
+
+func paste(text string) tea.KeyMsg {
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true}
+}
+
+func TestAnAreaEditsLines(t *testing.T) {
 	t.Parallel()
-	area := func(text string) *textfield.Field {
-		f := textfield.NewArea(theme.New(theme.Options{}))
-		f.SetValue(text)
-		return &f
+	for keys, want := range map[string]string{
+		"":                          "|one\ntwo\n\nfour",
+		"X":                         "X|one\ntwo\n\nfour",
+		"backspace":                 "|one\ntwo\n\nfour",
+		"left up ctrl+u":            "|one\ntwo\n\nfour",
+		"right enter":               "o\n|ne\ntwo\n\nfour",
+		"end right":                 "one\n|two\n\nfour",
+		"end delete":                "one|two\n\nfour",
+		"ctrl+k ctrl+k":             "|two\n\nfour",
+		"down backspace":            "one|two\n\nfour",
+		"down left":                 "one|\ntwo\n\nfour",
+		"end down down":             "one\ntwo\n|\nfour",
+		"down down down end ctrl+u": "one\ntwo\n\n|",
+		"down down down down down":  "one\ntwo\n\n|four",
+		"down end ctrl+w ctrl+w":    "one|\n\nfour",
+		"ctrl+end right delete Z":   "one\ntwo\n\nfourZ|",
+		"ctrl+end up ctrl+home Z":   "Z|one\ntwo\n\nfour",
+	} {
+		f := area("one\ntwo\n\nfour")
+		for k := range strings.FieldsSeq(keys) {
+			before := f.Value()
+			require.Equal(t, f.Update(keyMsg(k)), f.Value() != before, "%s: %s", keys, k)
+		}
+		rows := slices.Clone(f.Rows())
+		require.Equal(t, f.Value(), strings.Join(rows, "\n"))
+		row, col := f.Cursor()
+		rows[row] = rows[row][:col] + "|" + rows[row][col:]
+		require.Equal(t, want, strings.Join(rows, "\n"), keys)
 	}
-	marks, lines := strings.Repeat("\u0301", 3000), strings.Repeat("\n", textfield.MaxLines)
-	for _, text := range []string{marks, lines} {
-		f := area(text)
-		require.False(t, f.Update(keyMsg("X")))
-		require.Equal(t, text, f.Value())
+	f := area("one\ntwo")
+	f.MoveTo(1, 1)
+	const hostile = "\u202e\u200b\x1b[2J\u0301\t\x00"
+	f.Update(paste("a\r\nb\rc" + hostile))
+	require.Equal(t, "one\nta\nb\nc"+hostile+"wo", f.Value())
+	f.Update(keyMsg("X"))
+	require.Equal(t, "one\nta\nb\nc"+hostile+"Xwo", f.Value())
+}
+
+// BenchmarkLargeText measures a typed letter and its frame in a megabyte.
+func BenchmarkLargeText(b *testing.B) {
+	line := strings.Repeat(`{"key":"value","n":1},`, 50_000)
+	for name, text := range map[string]string{
+		"one line": line, "words": strings.Repeat("x", 1<<20), "lines": strings.ReplaceAll(line, "},", "},\n"),
+		"marks": strings.Repeat("\u0301", 1<<18), "controls": strings.Repeat("\u202e\x01", 1<<18),
+	} {
+		b.Run(name, func(b *testing.B) {
+			f := area("")
+			f.Update(paste(text))
+			for b.Loop() {
+				f.Update(keyMsg("X"))
+				f.Draw(100, 30, true)
+			}
+		})
 	}
-	f := area("a")
-	f.Limit = 1 << 20
-	require.False(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(marks), Paste: true}))
-	require.Equal(t, "a", f.Value())
-	f = area("a")
-	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(marks), Paste: true}))
-	require.Equal(t, marks+"a", f.Value(), "the pasted text is complete")
-	require.False(t, f.Update(keyMsg("X")), "and no longer editable")
-	f = area("a")
-	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x\r\ny\rz" + marks[:20]), Paste: true}))
-	require.Equal(t, "x\ny\nz"+marks[:20]+"a", f.Value(), "an area starts at the top and keeps line breaks")
 }
 
 func TestACursorIsSeenWhereNothingButCharactersIsShown(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// job is what a user wants to do, with the maximum number of keys for it. Text in fields
-// is not counted, only the keys around it.
+// job is a task of a user and the maximum number of keys for it. Characters of text in
+// fields are not counted.
 type job struct {
 	name string
 	keys int
@@ -188,7 +188,9 @@ var jobs = []job{
 		o.Shows("Save the call")
 		o.press("C-s")
 		o.Shows("Saved ")
-		o.press("7", "G", "Enter")
+		o.press("7")
+		showsMatch(o.Pane, `(?m)^│. .*shop_stat`)
+		o.press("G", "Enter")
 		o.Shows("1 passed")
 	}},
 	{"cancel a hanging call of a client", 4, func(o *office) {
@@ -228,7 +230,9 @@ var jobs = []job{
 		o.press("4", "/")
 		o.text("big")
 		o.Shows("Resources 1/")
-		o.press("Enter", "Enter", "l", "/")
+		o.press("Enter", "Enter")
+		o.Shows("all is well here")
+		o.press("l", "/")
 		o.text("needle")
 		o.Shows("the needle")
 		o.press("Enter", "W")
