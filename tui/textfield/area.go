@@ -24,6 +24,21 @@ func (t *Field) updateRows(msg tea.KeyMsg) bool {
 		return t.join(t.row - 1)
 	case slices.Contains([]string{"delete", "ctrl+d", "ctrl+k", "alt+d", "alt+delete"}, key) && isEnd():
 		return t.join(t.row)
+	case t.moveRows(key, at, isEnd):
+		return false
+	}
+	t.in, _ = t.in.Update(msg)
+	line := t.escapes.unescape(t.in.Value())
+	if line == t.rows[t.row] {
+		return false
+	}
+	t.rows[t.row], t.stale = line, true
+	return true
+}
+
+// moveRows reports whether the key moves the cursor to another row.
+func (t *Field) moveRows(key string, at int, isEnd func() bool) bool {
+	switch {
 	case at == 0 && (key == "left" || key == "ctrl+b"):
 		t.goTo(t.row-1, len(t.rows[max(t.row-1, 0)]))
 	case (key == "right" || key == "ctrl+f") && isEnd():
@@ -37,16 +52,9 @@ func (t *Field) updateRows(msg tea.KeyMsg) bool {
 	case key == "alt+>" || key == "ctrl+end":
 		t.goTo(len(t.rows)-1, len(t.rows[len(t.rows)-1]))
 	default:
-		t.in, _ = t.in.Update(msg)
-		line := t.escapes.unescape(t.in.Value())
-		if line == t.rows[t.row] {
-			return false
-		}
-		t.rows[t.row] = line
-		t.stale = true
-		return true
+		return false
 	}
-	return false
+	return true
 }
 
 // goTo moves the cursor, unless there is no such row.
