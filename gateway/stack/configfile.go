@@ -97,7 +97,7 @@ func (i *Stack) PreviewEdit(edit report.ServerEdit) (*report.EditPreview, error)
 	return e.Preview(edit)
 }
 
-// TryEdit starts a server once with a change, like [Stack.TryServer].
+// TryEdit starts a server once with a change, as [Stack.AddDefinition] does.
 func (i *Stack) TryEdit(ctx context.Context, edit report.ServerEdit) (lacks string, err error) {
 	e, err := i.entryEditor()
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// updateRows handles a key in a field of several lines. A field of bubbles edits the row of
-// the cursor, because its area takes 70 ms for a key
-// in a megabyte.
+// updateRows handles a key in a field of several lines. A single-line field of bubbles edits
+// the cursor's row. The area of bubbles takes 70 ms for a key in a megabyte.
 func (t *Field) updateRows(msg tea.KeyMsg) bool {
 	msg = t.escapes.typed(msg, true)
 	at := t.in.Position()

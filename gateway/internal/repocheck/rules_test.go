@@ -125,7 +125,7 @@ var rules = []row{
 	{"tui/exchange", "registry registry/rawjson registry/recording registry/termtext tui/theme tui/timeline tui/uicontext tui/viewer", "describes records for any pane; knows none"},
 	{"tui/serverform", "registry/report registry/rawjson tui/dialog tui/form tui/keys tui/uicontext", "edits a server's entry for any pane; knows none"},
 	{"tui/compare", "registry registry/compare tui/dialog tui/keys tui/theme tui/uicontext", "compares for any pane; knows none"},
-	{"tui/home", "registry registry/keymap registry/recording registry/report registry/termtext tui/breakpoints tui/dialog tui/keys tui/list tui/pane tui/theme tui/timeline tui/uicontext", "a pane of its own; tui/pane does not know it"},
+	{"tui/home", "registry registry/keymap registry/recording registry/report registry/termtext tui/activity tui/breakpoints tui/dialog tui/keys tui/list tui/pane tui/theme tui/timeline tui/uicontext", "a pane of its own; tui/pane does not know it"},
 	{"tui/saved", "registry registry/export registry/keymap registry/rawjson registry/savedcall registry/suggest registry/termtext tui/compare tui/dialog tui/form tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/chart tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/addserver", "registry/candidate registry/termtext tui/dialog tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext", "adds servers for any pane; knows none"},
@@ -197,7 +197,7 @@ func under(name, above string) bool { return name == above || strings.HasPrefix(
 
 // bounds are line limits for packages that differ from maxLines. gateway/command has one
 // file per command.
-var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 9_400, "gateway/config": 7_700, "registry": 7_300, "tui/pane": 6_900}
+var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 9_400, "gateway/config": 7_900, "registry": 7_300, "tui/pane": 6_900}
 
 const (
 	maxLines          = 6_800
@@ -317,7 +317,9 @@ func TestLayoutIsCurrent(t *testing.T) {
 func TestContributingNamesFilesThatExist(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 200, "CONTRIBUTING.md must be at most one page")
+	written, rest, _ := bytes.Cut(text, []byte(layoutBegins))
+	_, after, _ := bytes.Cut(rest, []byte(layoutEnds))
+	require.LessOrEqual(t, bytes.Count(written, []byte("\n"))+bytes.Count(after, []byte("\n")), 100, "CONTRIBUTING.md must be at most one page, without the table of packages")
 	path := regexp.MustCompile("`((?:gateway|registry|tui|meta)/[a-z0-9/_.]+|[a-z.]+\\.(?:go|yaml|example))`")
 	names := path.FindAllSubmatch(text, -1)
 	require.NotEmpty(t, names)
