@@ -3,7 +3,6 @@ package definition
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -29,67 +28,80 @@ const (
 
 // Risks returns the risks of a tool's change, at most one per mark, the gravest first.
 // before is nil for a new tool, whose arguments are not reported. Both must be valid.
-func Risks(before, after []byte) (all []Risk) {
-	add := func(mark, format string, args ...any) {
-		if !slices.ContainsFunc(all, func(r Risk) bool { return r.Mark == mark }) {
-			all = append(all, Risk{mark, fmt.Sprintf(format, args...)})
-		}
+func Risks(before, after []byte) []Risk {
+	all := append(textRisks(before, after), hintRisks(before, after)...)
+	if before == nil {
+		return all
 	}
+	return append(all, argumentRisks(before, after)...)
+}
+
+// textRisks reports new sentences that address the model or have invisible characters.
+func textRisks(before, after []byte) (all []Risk) {
 	known := map[string]bool{}
 	for _, text := range sentences(before) {
 		known[text] = true
 	}
-	hidden := ""
+	instructs, hidden := "", ""
 	for _, text := range sentences(after) {
-		switch {
-		case known[text]:
-		case instruction().MatchString(text):
-			add(RiskInstruction, "new text addresses the model: %s", Quoted(text))
+		if known[text] {
+			continue
 		}
-		if hidden == "" && !known[text] && strings.ContainsFunc(text, isInvisible) {
+		if instructs == "" && instruction().MatchString(text) {
+			instructs = text
+		}
+		if hidden == "" && strings.ContainsFunc(text, isInvisible) {
 			hidden = text
 		}
 	}
+	if instructs != "" {
+		all = append(all, Risk{RiskInstruction, "new text addresses the model: " + Quoted(instructs)})
+	}
 	if hidden != "" {
-		add(RiskHidden, "new text has invisible characters: %s", Quoted(hidden))
+		all = append(all, Risk{RiskHidden, "new text has invisible characters: " + Quoted(hidden)})
 	}
-	was, is := hintsOf(rawjson.Get(before, "annotations")), hintsOf(rawjson.Get(after, "annotations"))
-	switch {
-	case before == nil:
-		if string(rawjson.Path(after, "annotations", "destructiveHint")) == "true" {
-			add(RiskDestructive, "may destroy something")
-		}
-	case is.destructive && !was.destructive:
-		add(RiskDestructive, "may now destroy something")
-	}
-	if before != nil && was.readOnly && !is.readOnly {
-		add(RiskWrites, "is no longer read-only")
-	}
+	return all
+}
+
+func hintRisks(before, after []byte) (all []Risk) {
 	if before == nil {
+		if string(rawjson.Path(after, "annotations", "destructiveHint")) == "true" {
+			all = append(all, Risk{RiskDestructive, "may destroy something"})
+		}
 		return all
 	}
-	added := map[bool][]string{}
-	fields := map[string]bool{}
+	was, is := hintsOf(rawjson.Get(before, "annotations")), hintsOf(rawjson.Get(after, "annotations"))
+	if is.destructive && !was.destructive {
+		all = append(all, Risk{RiskDestructive, "may now destroy something"})
+	}
+	if was.readOnly && !is.readOnly {
+		all = append(all, Risk{RiskWrites, "is no longer read-only"})
+	}
+	return all
+}
+
+func argumentRisks(before, after []byte) (all []Risk) {
+	known, added := map[string]bool{}, map[bool][]string{}
 	for _, f := range SchemaFields(before, "inputSchema") {
-		fields[f.Name] = true
+		known[f.Name] = true
 	}
 	for _, f := range SchemaFields(after, "inputSchema") {
-		if !fields[f.Name] {
+		if !known[f.Name] {
 			added[f.Required] = append(added[f.Required], f.Name)
 		}
 	}
-	for _, c := range []struct {
-		mark, text string
-		required   bool
-	}{{RiskRequired, "new required argument", true}, {RiskArgument, "new argument", false}} {
-		if names := added[c.required]; len(names) > 0 {
-			text := c.text + " " + Quoted(names[0])
-			if len(names) > 1 {
-				text += fmt.Sprintf(" and %d more", len(names)-1)
-			}
-			add(c.mark, "%s", text)
+	report := func(mark, text string, names []string) {
+		if len(names) == 0 {
+			return
 		}
+		text += " " + Quoted(names[0])
+		if len(names) > 1 {
+			text += fmt.Sprintf(" and %d more", len(names)-1)
+		}
+		all = append(all, Risk{mark, text})
 	}
+	report(RiskRequired, "new required argument", added[true])
+	report(RiskArgument, "new argument", added[false])
 	return all
 }
 

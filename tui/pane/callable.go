@@ -61,7 +61,7 @@ func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 
 func (p *callablePane) setColumns(own ...list.Column[*registry.Entry]) {
 	columns := append([]list.Column[*registry.Entry]{
-		list.Column[*registry.Entry]{
+		{
 			Name: "name", MinWidth: 16, PreferredWidth: 44, Text: func(e *registry.Entry) string { return e.Listed },
 		},
 	}, own...)
