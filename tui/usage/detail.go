@@ -32,12 +32,6 @@ func (p *Pane) Subject() pane.Subject {
 	}
 	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []viewer.Section {
 		blocks := []viewer.Section{{Kind: viewer.Fields, Fields: r.facts(now)}}
-		if len(r.Hour) > 0 {
-			blocks = append(blocks, r.plots(lk, minutes, now)...)
-		}
-		if lines := chart.Histogram(lk, r.Spread, r.P50, r.P95, chartWidth+4); len(lines) > 0 {
-			blocks = append(blocks, viewer.Section{Title: "Durations", Kind: viewer.Text, Text: strings.Join(lines, "\n")})
-		}
 		switch {
 		case r.client != nil:
 			blocks = append(blocks, r.limits()...)
@@ -54,6 +48,12 @@ func (p *Pane) Subject() pane.Subject {
 			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: text})
 		case r.idle > 0:
 			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: termtext.Count(r.idle, "tool") + " not called in 30 days, or since counting began; filter Tools by unused:yes."})
+		}
+		if len(r.Hour) > 0 {
+			blocks = append(blocks, r.plots(lk, minutes, now)...)
+		}
+		if lines := chart.Histogram(lk, r.Spread, r.P50, r.P95, chartWidth+4); len(lines) > 0 {
+			blocks = append(blocks, viewer.Section{Title: "Durations", Kind: viewer.Text, Text: strings.Join(lines, "\n")})
 		}
 		return blocks
 	}}

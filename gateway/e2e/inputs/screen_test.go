@@ -36,10 +36,8 @@ func TestAScreenOverAnOwnConfig(t *testing.T) {
 	p.Shows("[2 Tools", "shop_stat")
 	p.Types("/shop_stat")
 	p.Keys("Enter", "Enter")
-	p.Shows("Tools 1/", "Definition")
-	p.Keys("Enter")
+	p.Shows("Definition", "F show list") // the detail has the whole body
 	p.Hides("Tools 1/")
-	p.Shows("shop_stat")
 	p.Keys("Escape")
 	p.Shows("Tools 1/")
 
