@@ -21,8 +21,7 @@ func TestHomeShowsWhatNeedsTheUser(t *testing.T) {
 	calc := w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add")}, "capabilities": e2e.Obj{"tools": e2e.Obj{"listChanged": true}}})
 	broken, _ := w.Fake("broken", e2e.Obj{})
 	broken.Conf = e2e.Obj{"command": "no-such-program"}
-	agent := w.Pipe("stdio")
-	agent.Init()
+	agent := w.Bridged()
 	agent.WaitListed("tools", "calc_add", true)
 	p := w.Pane(80, 24)
 	p.Goblin("")

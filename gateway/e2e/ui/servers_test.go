@@ -84,7 +84,7 @@ func TestTheConfigIsEditedFromTheUI(t *testing.T) {
 	p.Shows("1 up")
 
 	// The failed server's variable.
-	p.Types("1")
+	p.Types("!")
 	p.Shows("C-e sets NO_SUCH_KEY")
 	p.Keys("C-e")
 	p.Shows("> API_KEY", "The server's error names it.")
