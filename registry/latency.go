@@ -8,10 +8,10 @@ import (
 
 const latencyWindow = 32
 
-// ServerTime returns the time that the server took for an answer, without the wait for
+// ServerTime returns the time that the server needed for an answer, without the wait for
 // its start. measured is false for requests whose duration has other reasons: failed,
-// cancelled and abandoned requests, those that waited for the user, and those that rules
-// stopped, delayed or answered.
+// cancelled and abandoned requests, requests that waited for the user, and requests that
+// rules stopped, delayed or answered.
 func (r *TrafficRecord) ServerTime() (took time.Duration, measured bool) {
 	if r.Direction != ToServer || r.Status != "success" && r.Status != StatusToolError || r.UserAsked || r.UserWait > 0 || len(r.Events) > 0 {
 		return 0, false

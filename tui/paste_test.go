@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Bubble Tea alone takes minutes for a megabyte.
+// Bubble Tea alone needs minutes per megabyte.
 func TestAPastedMegabyteKeepsTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
 	_, _, term, _ := startUI(t, newBackend(), nil)

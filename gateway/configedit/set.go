@@ -383,7 +383,7 @@ func (f *File) scalar(n *yaml.Node) (at span, ok bool) {
 	return span{from, from + len(line)}, string(line) == n.Value
 }
 
-// scalarText formats a text or boolean for block style. style is that of the old value.
+// scalarText formats a text or boolean for block style. style is the style of the old value.
 func scalarText(value any, style yaml.Style) string {
 	s, ok := value.(string)
 	if !ok || strings.ContainsAny(s, "\n\r") {

@@ -307,7 +307,7 @@ func (e *Editor) begin() *secrets.Transaction {
 	return e.Store.Begin()
 }
 
-// Preview returns the text of a change. An error says what is wrong with the values.
+// Preview returns the text of a change. An error explains what is wrong with the values.
 func (e *Editor) Preview(edit report.ServerEdit) (*report.EditPreview, error) {
 	c, err := e.apply(edit, e.begin())
 	if err != nil {

@@ -110,8 +110,8 @@ func isTaken(f *configedit.File) func(name string) bool {
 	return func(name string) bool { return f.Keys(name) != nil }
 }
 
-// ClientServers returns the servers that "goblin init" finds. Their secrets are to be
-// stored outside the config.
+// ClientServers returns the servers that "goblin init" finds. Callers must store their
+// secrets outside the config.
 func (i *Stack) ClientServers() (*candidate.ClientServers, error) {
 	f, err := i.writableFile()
 	if err != nil {

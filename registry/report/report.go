@@ -36,7 +36,7 @@ type Figures struct {
 	P95      float64   `json:"p95Ms"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
 	// P50 and P95 exclude waits for a server's start. They also exclude failed and cancelled
-	// calls, those that waited for the user, and those that rules changed. Waits is the number of calls that waited
+	// calls, calls that waited for the user, and calls that rules changed. Waits is the number of calls that waited
 	// for the user, WaitedMs their total wait. Starts and StartMs are the same for the
 	// server's start. Cancelled includes calls whose client left.
 	Waits     uint64 `json:"waits,omitempty"`

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// StyleColor is the color of a style on a dark and on a light background. The colors are
-// those of [ParseColor], or "" for the theme's own.
+// StyleColor is the color of a style on a dark and on a light background. The colors have
+// the format of [ParseColor], or are "" for the theme's own.
 type StyleColor struct {
 	Dark  string `json:"dark,omitempty" yaml:"dark,omitempty"`
 	Light string `json:"light,omitempty" yaml:"light,omitempty"`
@@ -30,7 +30,7 @@ var Backgrounds = []string{"selected", "selected_unfocused"}
 
 var colorNames = []string{"black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"}
 
-// ColorNames returns the names of the terminal's own colors, in their order.
+// ColorNames returns the names of the terminal's own colors, in order.
 func ColorNames() []string {
 	all := slices.Clone(colorNames)
 	for _, name := range colorNames {

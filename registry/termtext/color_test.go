@@ -13,7 +13,7 @@ func TestParseColor(t *testing.T) {
 	}
 }
 
-// The values are those of the WCAG's formula.
+// The values follow the WCAG's formula.
 func TestContrast(t *testing.T) {
 	for _, c := range []struct {
 		a, b  string

@@ -1,4 +1,4 @@
-// Package approve shows changed tools one after another and approves them.
+// Package approve reviews and approves changed tools in sequence.
 //
 // It must run on the UI's Update goroutine; it knows no pane.
 package approve
@@ -98,7 +98,7 @@ type review struct {
 	failed                  []string
 }
 
-// Open asks about tools, one after another.
+// Open asks about each tool in sequence.
 func Open(a *uicontext.Context, tools []registry.UnapprovedTool) tea.Cmd {
 	if len(tools) == 0 {
 		return nil
@@ -206,7 +206,7 @@ func (d *review) finish() tea.Cmd {
 	return d.report()
 }
 
-// report shows the result once the dialog is closed and all approvals have ended.
+// report shows the result once the dialog is closed and all approvals are done.
 func (d *review) report() tea.Cmd {
 	switch {
 	case d.at < len(d.tools), d.pending > 0:

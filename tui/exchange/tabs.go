@@ -22,7 +22,7 @@ type Exchange struct {
 	Record registry.TrafficRecord
 	// Status replaces the status of a request in flight.
 	Status string
-	// Others are the records of the journal, to find those that this one caused. They must
+	// Others are the records of the journal, to find the requests that this one caused. They must
 	// not change.
 	Others func() []*registry.TrafficRecord
 }

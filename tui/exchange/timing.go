@@ -44,7 +44,7 @@ func (e Exchange) timing(now time.Time) []viewer.Section {
 	return slices.Concat(blocks, e.children(total, now), ruleBlocks(r))
 }
 
-// phases returns the parts of a duration in their order. The server may wait for the user
+// phases returns the parts of a duration in order. The server may wait for the user
 // at any time; that part is drawn last.
 func phases(r *registry.TrafficRecord, lk *theme.Theme, total time.Duration) []phase {
 	all := []phase{{label: "total", end: total}}

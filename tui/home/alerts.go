@@ -330,7 +330,7 @@ func (p *Pane) Next() tea.Cmd {
 	if len(all) == 0 {
 		return tea.Batch(cmd, p.app.Say("Nothing needs you"))
 	}
-	shown := map[string]bool{} // without alerts that are gone
+	shown := map[string]bool{} // without alerts that no longer exist
 	next := -1
 	for i, t := range all {
 		if p.shown[t.key] {

@@ -215,7 +215,7 @@ func (p *Pane) statusStyle(c *call) theme.Style {
 	return ""
 }
 
-// listServers lists those that are down first.
+// listServers lists failed servers first.
 func (p *Pane) listServers() tea.Cmd {
 	rows := make([]server, len(p.states))
 	for i := range p.states {

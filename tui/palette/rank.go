@@ -71,8 +71,8 @@ func spells(text string, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return query.SpellsName(text, name) })
 }
 
-// sort orders choices by quality. Among equal matches, those that can run come first,
-// then those that were used last.
+// sort orders choices by quality. Among equal matches, choices that can run come first,
+// then the last used ones.
 func (d *Dialog) sort(all []choice) {
 	slices.SortStableFunc(all, func(x, y choice) int {
 		named := 0

@@ -284,7 +284,7 @@ func (d *detail) position(focused bool, w int) string {
 	return strings.Join(parts, ", ")
 }
 
-// above draws the head and the tabs of the subject, as far as there is room.
+// above draws the head and the tabs of the subject, if there is room.
 func (d *detail) above(w, h int) []string {
 	d.tabLine = -1
 	open := d.openTab()

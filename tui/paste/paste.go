@@ -1,6 +1,6 @@
-// Package paste takes pasted text out of a terminal's input before Bubble Tea reads it.
+// Package paste removes pasted text from a terminal's input before Bubble Tea reads it.
 //
-// Bubble Tea searches a whole paste again with each read, which takes minutes for a
+// Bubble Tea searches a whole paste again with each read, which is slow: minutes for a
 // megabyte. A [Reader] keeps the text and passes on an empty paste in its place. So the
 // order of pastes and keys stays. [Reader.Filter] puts the text back. Read belongs to one
 // goroutine; the other methods may be called from any.
@@ -257,7 +257,7 @@ func (r *Reader) next() tea.Msg {
 }
 
 // Stalled reports whether the terminal started a paste, and sent neither more text nor its
-// end for 2 s. Then Esc or C-c ends the paste. A nil reader has no pastes.
+// end for 2 s. Then Esc or C-c stops the paste. A nil reader has no pastes.
 func (r *Reader) Stalled() bool {
 	if r == nil {
 		return false

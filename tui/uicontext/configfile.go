@@ -10,7 +10,7 @@ import (
 type ConfigFile interface {
 	// OpenConfig returns the path of the config and the line of a server's entry, or 1.
 	// reload applies the file at once and returns the changes since OpenConfig. If the file
-	// is invalid, the registry has its mistakes. An error says what to do instead.
+	// is invalid, the registry has its mistakes. An error explains what to do instead.
 	OpenConfig(server string) (path string, line int, reload func() report.Reload, err error)
 	// ServerEntry returns a server's entry. If the file is invalid, it fails and the registry
 	// has its mistakes.
