@@ -37,8 +37,15 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	return args, nil
 }
 
+// enterRawMode refuses to draw secrets.
 func (f *Form) enterRawMode() {
 	f.closeCompletions()
+	for _, fd := range f.top {
+		if fd.Secret && fd.text.Value() != "" && !strings.HasPrefix(fd.text.Value(), "${") {
+			f.failure = "raw JSON would show the secret in " + termtext.Line(fd.Name)
+			return
+		}
+	}
 	f.rawValues = make(map[*field]json.RawMessage, len(f.top))
 	var list []member
 	var broken []string // pairs of placeholder and invalid text
