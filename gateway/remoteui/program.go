@@ -98,11 +98,17 @@ func (r *relay) show(o order, content []byte) error {
 	if r.ctx.Err() == nil {
 		r.resumeLocked()
 	}
+	if exit, ok := errors.AsType[exitError](err); ok && exit.status == statusNotFound {
+		err = errors.New("command not found")
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", command, err)
 	}
 	return nil
 }
+
+// statusNotFound is the exit status of a shell that does not find a program.
+const statusNotFound = 127
 
 type signalError struct{ signal string }
 
