@@ -154,6 +154,24 @@ func TestAFormIsNotSavedOverAnothersChange(t *testing.T) {
 	require.Equal(t, []report.ServerValue{{Path: []string{"command"}, Value: "new"}, {Path: []string{"env", "N"}, Value: "v"}}, r.backend.edit.Values)
 }
 
+func TestEscCancelsTheTestOfAChange(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 100, 40, plainEnv)
+	r.backend.entry = webEntry()
+	r.backend.preview = &report.EditPreview{Diff: []string{"+  command: new"}, Starts: true}
+	r.keys("1 ctrl+e ctrl+u n e w ctrl+s")
+	test := r.app.Update(keyOf("y"))
+	require.Contains(t, r.screen(), "testing, esc cancels")
+	r.keys("ctrl+s")
+	require.NotContains(t, r.screen(), "Save this change?", "the test runs")
+	r.keys("esc")
+	require.Contains(t, r.screen(), "test cancelled; nothing was saved")
+	r.send(runFirst(test), 0)
+	require.False(t, r.backend.saved)
+	r.keys("ctrl+s y")
+	require.True(t, r.backend.saved)
+}
+
 func TestTheConfigOfARecordingIsNotEdited(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 100, 30, plainEnv)

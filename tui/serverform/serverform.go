@@ -32,8 +32,8 @@ type editor struct {
 	errs   []string // errors of the server
 	form   *dialog.FormDialog
 	title  string
-	failed string // values that failed the test
-	cancel context.CancelFunc
+	failed string             // values that failed the test
+	cancel context.CancelFunc // of the running test, or nil
 }
 
 // Open reads a server's entry and opens its form. The focus is on the variable that one
@@ -64,7 +64,7 @@ func read(a *uicontext.Context, server string, then func(*report.ServerEntry) te
 
 // newEditor opens the form. input has values of an earlier form.
 func newEditor(a *uicontext.Context, entry *report.ServerEntry, errs []string, input []report.ServerValue) tea.Cmd {
-	e := &editor{app: a, entry: entry, errs: errs, cancel: func() {}}
+	e := &editor{app: a, entry: entry, errs: errs}
 	at := fault(entry, errs)
 	e.addMissing(at)
 	for _, v := range input {
@@ -101,11 +101,19 @@ func newEditor(a *uicontext.Context, entry *report.ServerEntry, errs []string, i
 		e.form.Form.Focus(strings.Join(at, "."))
 	}
 	e.form.Submit = e.submit
-	e.form.Refuse = func(bool) tea.Cmd {
-		e.cancel()
-		return nil
-	}
+	e.form.Interrupt = e.interrupt
 	return a.Push(e.form)
+}
+
+// interrupt cancels the test and reports whether one was running.
+func (e *editor) interrupt() bool {
+	if e.cancel == nil {
+		return false
+	}
+	e.cancel()
+	e.cancel, e.form.Title = nil, e.title
+	e.form.Form.ShowError("test cancelled; nothing was saved")
+	return true
 }
 
 // addMissing adds a field for a variable that the entry lacks.
@@ -227,6 +235,9 @@ func (e *editor) pairs(key string, lines []string) ([]report.ServerValue, error)
 // submit shows the text of the change. After a failed test, the same values are saved
 // without another one.
 func (e *editor) submit(args, _ json.RawMessage) tea.Cmd {
+	if e.cancel != nil {
+		return nil
+	}
 	values, err := e.changes(args)
 	switch {
 	case err != nil:
@@ -285,9 +296,9 @@ func (e *editor) review(p *report.EditPreview, edit report.ServerEdit, args stri
 func (e *editor) save(edit report.ServerEdit, args string, test bool) tea.Cmd {
 	a := e.app
 	ctx, cancel := context.WithCancel(a.Ctx)
-	e.cancel()
-	e.cancel = cancel
 	if test {
+		e.cancel = cancel
+		e.form.Form.ShowError("")
 		e.form.Title = e.title + ": testing, " + a.KeyOf("form.cancel") + " cancels"
 	}
 	return func() tea.Msg {
@@ -302,18 +313,20 @@ func (e *editor) save(edit report.ServerEdit, args string, test bool) tea.Cmd {
 			result, err = a.Backend.SaveEdit(edit)
 		}
 		return keys.FuncMsg(func() tea.Cmd {
-			e.form.Title = e.title
-			switch {
-			case err != nil && ctx.Err() == nil:
-				return e.fail(err, edit.Values)
-			case !saved && ctx.Err() != nil, err != nil:
+			cancelled := ctx.Err() != nil
+			cancel()
+			if cancelled && !saved {
 				return nil
+			}
+			e.cancel, e.form.Title = nil, e.title
+			switch {
+			case err != nil:
+				return e.fail(err, edit.Values)
 			case lacks != "":
 				e.failed = args
 				e.form.Form.ShowError("not saved: " + uicontext.CutText(uicontext.SanitizeLine(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " again saves it anyway.")
 				return nil
 			}
-			cancel()
 			a.Drop(e.form)
 			return dialog.ShowReload(a, result)
 		})
