@@ -163,22 +163,28 @@ func newClientServer(s *clientconfig.Server, names *secrets.Transaction) candida
 	return c
 }
 
-// AddDefinition stores the definition's secrets, starts the server once unless untested,
-// and adds it. lacks is the problem of the test, or "". If the server is not added, the
+// AddDefinition stores the definition's secrets and values that look secret, starts the
+// server once unless untested, and adds it. lacks is the problem of the test, or "". If the server is not added, the
 // secrets are restored. It blocks like [Stack.Diagnose].
 func (i *Stack) AddDefinition(ctx context.Context, d *candidate.Definition, untested bool) (lacks string, err error) {
-	added := configedit.Server{Name: d.Name, Comment: d.Comment, Keys: d.Keys}
+	stored := i.secretStore().Begin()
+	typed := clientconfig.Server{Name: d.Name, Keys: d.Keys}
+	keys, found := typed.SplitSecrets(stored.FreeName)
+	added := configedit.Server{Name: d.Name, Comment: d.Comment, Keys: keys}
 	change := addServerEdit(added)
 	if _, err := i.editedFile(change); err != nil {
 		return "", err
 	}
-	stored := i.secretStore().Begin()
 	defer func() {
 		if lacks != "" || err != nil {
 			err = errors.Join(err, stored.Rollback())
 		}
 	}()
-	for _, s := range d.Secrets {
+	all := slices.Clone(d.Secrets)
+	for _, s := range found {
+		all = append(all, candidate.Secret(s))
+	}
+	for _, s := range all {
 		if _, err := stored.Set(s.Name, s.Value); err != nil {
 			return "", fmt.Errorf("store secret %q: %w", s.Name, err)
 		}

@@ -127,6 +127,19 @@ func TestSecretsOfAServerAreStoredOnlyIfItIsAdded(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "# from a test\n  b:\n")
 	require.NotContains(t, string(text), "hunter2")
+
+	typed := &candidate.Definition{Name: "c", Keys: map[string]any{
+		"command": "x", "args": []string{"--api-key", "sk-typed1234567890abcdef"},
+		"env": map[string]string{"API_TOKEN": "tok-typed1234567890", "PLAIN": "hello", "KEY": "${SET}"},
+	}}
+	_, err = i.AddDefinition(within(t), typed, true)
+	require.NoError(t, err)
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "typed", "values that look secret are stored")
+	require.Contains(t, string(text), "${keyring:c.API_TOKEN}")
+	require.Contains(t, string(text), "PLAIN: hello")
+	require.Len(t, stored(), 3)
 }
 
 func TestAConfigThatCannotBeChangedIsReportedAndStays(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	title = "Add a server"
 	intro = "Tests the server, then saves it to the config. "
 	// keepSecrets explains how secrets stay out of the config.
-	keepSecrets = "Use ${VAR} or ${keyring:NAME} to keep secrets out of the file."
+	keepSecrets = "Secrets are stored outside the config. ${VAR} reads a variable instead."
 
 	maxProblem = 200 // bytes of a server's problem
 )
