@@ -30,7 +30,8 @@ func (a *app) showPastCalls() tea.Cmd {
 	if it := a.Panes[a.Open].Item(); it.Kind == registry.Resource {
 		return a.ShowHistory(it)
 	}
-	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item(), a.ComparePast())
+	it := a.Panes[a.Open].Item()
+	_, cmd := dialog.NewPastCalls(a.Context, it, a.ComparePast(), func() tea.Cmd { return a.rules.Add(breakpoints.TargetOfItem(it)) })
 	return cmd
 }
 

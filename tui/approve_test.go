@@ -72,7 +72,11 @@ func TestChangedToolsAreReviewedOneAfterAnother(t *testing.T) {
 	r.keys("n y")
 	require.Equal(t, []string{"approve shop b", "approve shop d"}, r.backend.acts)
 	require.Contains(t, r.screen(), "Approved 2, left 1")
-	r.keys("1 A y q")
+	r.keys("2 / changed:yes enter g j A")
+	require.Contains(t, r.screen(), "Approve c? 1 of 3, shop", "without marks all shown ones, from the cursor")
+	r.keys("y q esc g A")
+	require.Contains(t, r.screen(), "Approve b? 1 of 3, shop")
+	r.keys("q esc 1 A y q")
 	require.Contains(t, r.screen(), "Approved 1, left 2")
 }
 

@@ -23,7 +23,7 @@ func TestEveryListNamesItsColumns(t *testing.T) {
 		{"4", "server URI name title MIME type size"},
 		{"4 t", "server template name MIME type"},
 		{"5", "time↑ level server message"},
-		{"5 ]", "time↑ client server method name status took size"},
+		{"5 ]", "time↑ client method name status took size arguments"},
 		{"5 ] ]", "time↑ level server source message"},
 		{"5 [ [", "time↑ level message"},
 		{"6", "tool tokens↓ calls errors p50 p95 answers last call cancelled waited start last hour"},
@@ -60,8 +60,8 @@ func TestColumnsMakeRoomInTheirOrder(t *testing.T) {
 	}{
 		{"2", "name", []string{"name RDIW title server description", "name RDIW title description", "name RDIW description", "name RDIW"}},
 		{"5 ]", "", []string{
-			"time↑ client server method name status took size", "time↑ client server method name status took",
-			"time↑ client server method name status", "client server method name status", "server method name status", "method name status",
+			"time↑ client method name status took size arguments", "time↑ client method name status took size",
+			"time↑ client method name status took", "client method name status took", "method name status took", "method name status",
 		}},
 		{"4", "", []string{
 			"server URI name title MIME type size", "server URI name MIME type size", "server URI MIME type size", "server URI MIME type", "server URI",

@@ -36,7 +36,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	require.Contains(t, r.line("goblin  work.yaml"), "in flight 1")
 	require.Contains(t, r.line("11:59:56 "), " running ")
 	r.keys("P P") // the list alone
-	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*running.*4 s`, r.line("11:59:56.000 claude"))
+	require.Regexp(t, `11:59:56 .*claude.*tools/call.*github.*running.*4 s.*title=slow`, r.line("11:59:56 claude"))
 	r.keys("P")
 	r.keys("/ status:running enter")
 	require.Contains(t, r.screen(), "1 of 5")

@@ -197,7 +197,7 @@ func TestTrafficAndTimelineShareTheSelectedRequest(t *testing.T) {
 	r.keys("g j j").runCommand("timeline")
 	require.Contains(t, r.screen(), "> odd counter n=2")
 	r.keys("j").runCommand("traffic")
-	require.Regexp(t, `> odd .*\n.*odd_counter.*\n.*odd_fails`, r.screen())
+	require.Regexp(t, `> .*odd_counter.*\n.*odd_counter.*\n.*odd_fails`, r.screen())
 }
 
 func TestTheMouseSelectsInTheTimeline(t *testing.T) {

@@ -144,6 +144,7 @@ func callListActions() []Action {
 		{"past.copy-content", []string{"Y"}, InPast},
 		{"past.compare", []string{"v"}, InPast},
 		{"past.save-call", []string{"ctrl+w"}, InPast},
+		{"past.break", []string{"b"}, InPast},
 		{"past.path", []string{"|"}, InPast},
 		{"past.subscribe", []string{"s"}, InPast},
 		{"past.close", []string{"esc", "q", "h", "left", "H", "ctrl+c"}, InPast},

@@ -80,7 +80,11 @@ func (w *window) line(r *row, width int) string {
 		if s.IsError {
 			then = "error"
 		}
-		return lk.Sides(lk.Warn.On(lk.Failed)+" "+lk.Cut(title(s), max(width-24, 8)), then+"  "+w.rules.app.TimeLeft(s)+" left", width)
+		text := title(s)
+		if args := w.arguments(s); args != "" {
+			text += "  " + args
+		}
+		return lk.Sides(lk.Warn.On(lk.Failed)+" "+lk.Cut(text, max(width-24, 8)), then+"  "+w.rules.app.TimeLeft(s)+" left", width)
 	case r.rule != nil:
 		return w.ruleLine(r.rule, width)
 	case r.approval != nil:
@@ -88,6 +92,18 @@ func (w *window) line(r *row, width int) string {
 		return lk.Sides(lk.Cut(uicontext.SanitizeLine(cmp.Or(v.Client, "all clients")+" → "+v.Server+" "+v.Name), max(width-24, 8)), untilText(v), width)
 	}
 	return lk.Dim.On(r.heading)
+}
+
+// arguments returns the arguments of a stopped request. It reads them once.
+func (w *window) arguments(s *registry.StoppedRequest) string {
+	text, known := w.texts[s.ID]
+	if !known && rawjson.Valid(s.Params) == nil {
+		if args := rawjson.Get(s.Params, "arguments"); args != nil {
+			text = w.rules.app.ArgumentsText(args)
+		}
+	}
+	w.texts[s.ID] = text
+	return text
 }
 
 // ruleLine draws the number, the condition, the action and the hits of a rule.

@@ -43,11 +43,12 @@ type window struct {
 	viewRect uicontext.Rect
 	width    int // of the built detail
 	gen      int
-	shown    string // key of the built detail
+	shown    string            // key of the built detail
+	texts    map[uint64]string // arguments of stopped requests
 }
 
 func newWindow(r *Rules, key string) *window {
-	w := &window{rules: r, view: viewer.NewView(r.app.Theme)}
+	w := &window{rules: r, view: viewer.NewView(r.app.Theme), texts: map[uint64]string{}}
 	w.read()
 	w.moveTo(key)
 	return w

@@ -32,6 +32,7 @@ type PastCalls struct {
 	app       *uicontext.Context
 	item      uicontext.Item
 	compare   CompareCalls
+	addRule   func() tea.Cmd // for calls of the item
 	Table     *list.Table[*registry.Invocation]
 	View      *viewer.View
 	theme     *theme.Theme
@@ -43,9 +44,9 @@ type PastCalls struct {
 }
 
 // NewPastCalls opens the recent calls of an item.
-func NewPastCalls(a *uicontext.Context, it uicontext.Item, compare CompareCalls) (*PastCalls, tea.Cmd) {
+func NewPastCalls(a *uicontext.Context, it uicontext.Item, compare CompareCalls, addRule func() tea.Cmd) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.History(it)
-	d := &PastCalls{app: a, item: it, compare: compare, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
+	d := &PastCalls{app: a, item: it, compare: compare, addRule: addRule, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
@@ -204,6 +205,7 @@ func (d *PastCalls) Keys() keys.Table {
 			rec := requestOf(d.item, inv)
 			return d.app.SaveCall(rec.Method, rec.Request, savedcall.Answer{Result: inv.Result})
 		})},
+		{ID: "past.break", Hint: "break", Long: "Add a rule for such calls, or show it", Run: func() tea.Cmd { return d.addRule() }},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
 	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)
 }

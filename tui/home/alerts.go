@@ -149,7 +149,7 @@ func (p *Pane) failedServers() alert {
 		al.targets = append(al.targets, target{"server " + name, func() tea.Cmd { return p.app.ShowServer(name) }})
 		names = append(names, name)
 		if len(names) == 1 {
-			al.text = "server down: " + uicontext.SanitizeLine(name+", "+p.problem(s))
+			al.text = "server down: " + uicontext.SanitizeLine(name+", "+p.app.Problem(s))
 			if s.State == registry.StateNeedsLogin {
 				al.text = "server needs a login: " + uicontext.SanitizeLine(name)
 			}
@@ -160,16 +160,6 @@ func (p *Pane) failedServers() alert {
 	}
 	al.does = p.goes(al.count)
 	return al
-}
-
-// problem returns the last error of a server without its name and state.
-func (p *Pane) problem(s *registry.ServerState) string {
-	text := strings.TrimPrefix(s.LastError, fmt.Sprintf("connect %q: ", s.Name))
-	if s.State == registry.StateNeedsLogin {
-		text = strings.TrimPrefix(strings.TrimPrefix(text, s.State.Label()), ": ")
-		text = cmp.Or(text, p.app.KeyOf("log-in")+" in Servers logs in")
-	}
-	return cmp.Or(text, s.State.Label())
 }
 
 func (p *Pane) changedTools() alert {

@@ -17,7 +17,6 @@ import (
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
-	"goblin/tui/timeline"
 	"goblin/tui/uicontext"
 )
 
@@ -69,7 +68,7 @@ func (p *Pane) createLists() {
 		func(s server) string { return s.Name + "\x00" + s.State.Label() + "\x00" + s.LastError }, p.serverColumns()...)
 	p.servers.Replacement = func(s server) (string, theme.Style) {
 		if pane.IsDown(s.ServerState) {
-			return p.problem(&s.ServerState), p.app.Theme.Bad
+			return p.app.Problem(&s.ServerState), p.app.Theme.Bad
 		}
 		return "", ""
 	}
@@ -316,11 +315,7 @@ func (p *Pane) describe(c *call) {
 	case p.screens[c.Session]:
 		c.client = "another UI"
 	}
-	rec := c.TrafficRecord
-	if full, ok := p.app.Reg.Traffic().Record(c.Seq); ok && c.id == "" {
-		rec = full
-	}
-	c.arguments, c.failure = timeline.ArgumentsText(&rec), timeline.FailureText(&rec)
+	c.arguments, c.failure = p.app.CallTexts(&c.TrafficRecord)
 }
 
 // runs describes in a line what runs.

@@ -430,6 +430,9 @@ func (t *Table[R]) ClearMarks() bool {
 	return had
 }
 
+// HasMarks reports whether rows are marked.
+func (t *Table[R]) HasMarks() bool { return len(t.ticked) > 0 }
+
 // Marked returns the marked rows in list order, including hidden ones. Without marks it
 // returns the row under the cursor.
 func (t *Table[R]) Marked() []R {

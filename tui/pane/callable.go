@@ -13,6 +13,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/query"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
 	"goblin/tui/approve"
@@ -323,20 +324,36 @@ func (p *Tools) Handlers() map[string]keys.Handler {
 	maps.Copy(acts, p.ownRowHandlers(keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
 	acts["call"] = keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
 	acts["approve"] = keys.Handler{WhyDisabled: p.whyNotApprove, Run: func() tea.Cmd {
-		var tools []registry.UnapprovedTool
-		for _, e := range entries(p.All.Table.Marked()) {
-			if tool := p.unapproved(e); tool != nil {
-				tools = append(tools, *tool)
-			}
-		}
+		tools := p.changed()
 		p.All.Table.ClearMarks()
 		return approve.Open(p.app.Context, tools)
 	}}
 	return acts
 }
 
+// changed returns the marked tools that need approval. Without marks it returns all shown
+// ones, the one under the cursor first.
+func (p *Tools) changed() (tools []registry.UnapprovedTool) {
+	t := p.All.Table
+	rows := t.Marked()
+	if !t.HasMarks() {
+		rows = make([]*registry.Entry, len(t.Matches))
+		for i := range rows {
+			rows[i] = t.Rows[t.Matches[(t.Cursor()+i)%len(rows)]]
+		}
+	}
+	for _, e := range entries(rows) {
+		if tool := p.unapproved(e); tool != nil {
+			tools = append(tools, *tool)
+		}
+	}
+	return tools
+}
+
 func (p *Tools) whyNotApprove() string {
-	if !slices.ContainsFunc(entries(p.All.Table.Marked()), func(e *registry.Entry) bool { return p.unapproved(e) != nil }) {
+	typed, _ := p.All.Table.FilterQuery()
+	onlyChanged := p.All.Table.Len() > 0 && slices.Contains(query.Values(typed, "changed"), "yes")
+	if !onlyChanged && !slices.ContainsFunc(entries(p.All.Table.Marked()), func(e *registry.Entry) bool { return p.unapproved(e) != nil }) {
 		return "only new or changed tools need approval; ! marks them"
 	}
 	return ""

@@ -277,15 +277,26 @@ func (p *Servers) recentColumn(title string, rank int, what activity.Measure) se
 	}}
 }
 
-func (p *Servers) problem(s registry.ServerState) string {
-	why := uicontext.SanitizeLine(report.Reason(strings.TrimPrefix(s.LastError, string(s.State)+": "), s.Attempts))
-	if s.State == registry.StateNeedsLogin && s.CanLogIn {
-		return p.app.KeyOf("log-in") + " logs in: " + why
+func (p *Servers) problem(s registry.ServerState) string { return p.app.Problem(&s) }
+
+// Problem returns why a server is down and the key that helps, in one line that is safe for
+// the terminal.
+func (a *Layout) Problem(s *registry.ServerState) string {
+	text := strings.TrimPrefix(strings.TrimPrefix(s.LastError, fmt.Sprintf("connect %q: ", s.Name)), string(s.State)+": ")
+	if text == s.State.Label() {
+		text = ""
+	}
+	why := uicontext.SanitizeLine(report.Reason(text, s.Attempts))
+	switch {
+	case s.State == registry.StateNeedsLogin && why == "":
+		return a.KeyOf("log-in") + " in Servers logs in"
+	case s.State == registry.StateNeedsLogin && s.CanLogIn:
+		return a.KeyOf("log-in") + " logs in: " + why
 	}
 	if name := serverform.UnsetVariable(s.LastError); name != "" {
-		return p.app.KeyOf("edit-server") + " sets " + uicontext.SanitizeLine(name) + ": " + why
+		return a.KeyOf("edit-server") + " sets " + uicontext.SanitizeLine(name) + ": " + why
 	}
-	return why
+	return cmp.Or(why, s.State.Label())
 }
 
 func stateMark(lk *theme.Theme, s registry.State) (string, theme.Style) {

@@ -170,11 +170,7 @@ func (r timelineRows) OrderText(*theme.Theme) string { return "by " + r.t.by.Str
 
 func (t *timelineTab) describe(c *timeline.Call) {
 	r := c.Source.(*trafficRow)
-	if !r.isDescribed {
-		r.isDescribed = true
-		rec := t.full(&r.TrafficRecord)
-		r.arguments, r.failure = timeline.ArgumentsText(&rec), timeline.FailureText(&rec)
-	}
+	t.logs.describe(r)
 	c.Arguments, c.Failure = r.arguments, r.failure
 	if text := t.logs.app.StopText(r.Number); text != "" {
 		c.Arguments = strings.TrimSpace("[" + text + "] " + c.Arguments)

@@ -26,11 +26,11 @@ type trafficRow struct {
 	key        string
 	words      string
 	client     string // as shown
-	name       string // without the server's part of a URI
+	name       string // without the server's part of a URI, for the time line
 	inFlightID string // while in flight, or ""
 	lastRead   uint64 // last reading that included it
 
-	arguments, failure string // for the time line
+	arguments, failure string // safe to draw
 	isDescribed        bool
 	argumentHash       uint64 // 0: not computed
 }
@@ -120,7 +120,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		return ""
 	}
 	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Count, r.Last) }
-	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Name} }
+	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Server} }
 	t.SetColumns(p.trafficColumns()...)
 	return &records[*trafficRow]{Table: t, limit: max(MaxTraffic, p.app.Reg.Traffic().Limits().Requests), separateLimit: max(maxNotifications, p.app.Reg.Traffic().Limits().Notifications), separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
@@ -134,7 +134,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		return uicontext.FormatSize(recordSize(&r.TrafficRecord)), p.app.Theme.Dim
 	})
 	size.Optional = true
-	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(max(r.Duration-r.UserWait, 0)) }, func(r *trafficRow, _ int) (string, theme.Style) {
+	took := list.NumberColumn("took", 1, 7, func(r *trafficRow) float64 { return float64(max(r.Duration-r.UserWait, 0)) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.inFlightID != "":
 			return termtext.Age(p.elapsed(r)), ""
@@ -145,20 +145,60 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	})
 	return []column{
 		{
-			Name: "time", Priority: 4, NeededWidth: 12, MinWidth: 8, PreferredWidth: 8,
-			Show: func(r *trafficRow, w int) (string, theme.Style) { return clockText(r.Time, w), p.app.Theme.Dim },
+			Name: "date", Priority: 8, NeededWidth: 5, Unsorted: true, HasValue: p.isOtherDay,
+			Show: func(r *trafficRow, _ int) (string, theme.Style) {
+				if !p.isOtherDay(r) {
+					return "", ""
+				}
+				return r.Time.Format("01-02"), p.app.Theme.Dim
+			},
 		},
-		{Name: "client", Priority: 3, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.client }},
+		{Name: "time", Priority: 3, NeededWidth: 8, Show: func(r *trafficRow, w int) (string, theme.Style) { return clockText(r.Time, w), p.app.Theme.Dim }},
+		{Name: "client", Priority: 2, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.client }},
 		{Priority: 6, NeededWidth: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Theme, r.Direction), "" }},
-		{Name: "server", Priority: 2, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.Server }},
-		{Name: "method", MinWidth: 11, PreferredWidth: 11, CutMiddle: true, Text: func(r *trafficRow) string { return r.Method }},
-		{Name: "name", MinWidth: 12, PreferredWidth: 15, CutMiddle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
-			Name: "status", MinWidth: 7, PreferredWidth: 12, Text: func(r *trafficRow) string { return markedStatusText(&r.TrafficRecord) },
+			Name: "server", Priority: 4, MinWidth: 6, PreferredWidth: 6, Text: unnamedServer,
+			Less: func(a, b *trafficRow) int { return cmp.Compare(a.Server, b.Server) },
+		},
+		{Name: "method", MinWidth: 10, PreferredWidth: 10, CutMiddle: true, Text: func(r *trafficRow) string { return r.Method }},
+		{Name: "name", MinWidth: 12, PreferredWidth: 15, CutMiddle: true, Text: func(r *trafficRow) string { return r.Name }},
+		{
+			Name: "status", MinWidth: 7, PreferredWidth: 11, Text: func(r *trafficRow) string { return markedStatusText(&r.TrafficRecord) },
 			Show: p.statusCell,
 		},
 		took, size,
+		{Name: "arguments", Priority: 9, MinWidth: 16, PreferredWidth: 20, Fills: true, Unsorted: true, Show: p.callTexts},
 	}
+}
+
+func (p *Logs) isOtherDay(r *trafficRow) bool {
+	y, m, d := p.app.Now().Date()
+	ry, rm, rd := r.Time.Date()
+	return !r.Time.IsZero() && (d != rd || m != rm || y != ry)
+}
+
+// unnamedServer returns the server unless the name contains it.
+func unnamedServer(r *trafficRow) string {
+	if rest, ok := strings.CutPrefix(strings.TrimPrefix(r.Name, "mcp://"), r.Server); ok && rest != "" && strings.ContainsRune("_/", rune(rest[0])) {
+		return ""
+	}
+	return r.Server
+}
+
+// describe sets the texts of a call once, when it is drawn first.
+func (p *Logs) describe(r *trafficRow) {
+	if !r.isDescribed {
+		r.isDescribed = true
+		r.arguments, r.failure = p.app.CallTexts(&r.TrafficRecord)
+	}
+}
+
+func (p *Logs) callTexts(r *trafficRow, _ int) (string, theme.Style) {
+	p.describe(r)
+	if r.failure != "" {
+		return strings.TrimSpace(r.failure + "  " + r.arguments), p.app.Theme.Bad
+	}
+	return r.arguments, p.app.Theme.Dim
 }
 
 func (p *Logs) trafficFields(rows []*trafficRow) []list.Field {

@@ -7,16 +7,13 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/rawjson"
-	"goblin/registry/recording"
 	"goblin/registry/termtext"
 )
 
-// maxArguments is the text of arguments beside a name, in bytes. maxFailure is the text of
-// an error beside a bar, maxProgress a number in a progress notification.
+// maxProgress is a number in a progress notification, maxMessage its text, in bytes.
 const (
-	maxArguments = 60
-	maxFailure   = 200
-	maxProgress  = 20
+	maxProgress = 20
+	maxMessage  = 60
 )
 
 func shorten(s string, most int) string {
@@ -24,41 +21,6 @@ func shorten(s string, most int) string {
 		return s
 	}
 	return termtext.Truncate(s, most) + "…"
-}
-
-// ArgumentsText returns the arguments of a call as name=value, safe for the terminal. It
-// returns "" for other requests and for incomplete params.
-func ArgumentsText(r *registry.TrafficRecord) string {
-	if rawjson.Valid(r.Request) != nil {
-		return ""
-	}
-	var b strings.Builder
-	for name, value := range rawjson.Members(rawjson.Get(r.Request, "arguments")) {
-		if b.Len() > maxArguments {
-			break
-		}
-		text, isText := rawjson.String(value)
-		if !isText {
-			text = string(value[:min(len(value), maxArguments)])
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(string(name.Name()) + "=" + termtext.Truncate(text, maxArguments))
-	}
-	return termtext.Line(shorten(b.String(), maxArguments))
-}
-
-// FailureText returns the message of a failed request, safe for the terminal, or "".
-func FailureText(r *registry.TrafficRecord) string {
-	if !isFailed(r) {
-		return ""
-	}
-	text := recording.ErrorText(r, r.Response)
-	if text == "" {
-		text = "failed"
-	}
-	return termtext.Line(shorten(text, maxFailure))
 }
 
 // ProgressText returns the progress in the params of a notification, such as 3/10, and its
@@ -72,7 +34,7 @@ func ProgressText(params []byte) string {
 		text += "/" + string(total)
 	}
 	text = shorten(text, maxProgress) + " " + rawjson.GetString(params, "message")
-	return termtext.Line(shorten(strings.TrimSpace(text), maxArguments))
+	return termtext.Line(shorten(strings.TrimSpace(text), maxMessage))
 }
 
 // RangeText formats a range as a value of the filter at, with dates unless it is today.

@@ -117,7 +117,7 @@ var rules = []row{
 	{"tui/checklist", "registry/termtext tui/list tui/theme", "a program of its own; knows no UI"},
 	{"tui/help", "registry/keymap registry/termtext tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "shows the keys that the UI's root supplies"},
 	{"tui/palette", "registry registry/keymap registry/query registry/report registry/suggest tui/dialog tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/viewer", "runs the commands that the UI's root supplies"},
-	{"tui/uicontext", "registry registry/candidate registry/export registry/keymap registry/report registry/savedcall registry/termtext tui/keys tui/theme", "knows no pane and calls the UI through an interface"},
+	{"tui/uicontext", "registry registry/candidate registry/export registry/keymap registry/rawjson registry/recording registry/report registry/savedcall registry/termtext tui/keys tui/theme", "knows no pane and calls the UI through an interface"},
 	{"tui/dialog", "registry registry/export registry/keymap registry/names registry/query registry/rawjson registry/report registry/savedcall registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "dialogs know no pane"},
 	{"tui/pane", "registry registry/definition registry/keymap registry/query registry/rawjson registry/recording registry/report registry/termtext tui/activity tui/addserver tui/approve tui/build tui/compare tui/dialog tui/exchange tui/form tui/keys tui/list tui/resourcehistory tui/serverform tui/theme tui/timeline tui/uicontext tui/viewer", "panes do not know the UI's root"},
 	{"tui/approve", "registry tui/keys tui/theme tui/uicontext tui/viewer", "approves tools for any pane; knows none"},
