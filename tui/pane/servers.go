@@ -279,8 +279,8 @@ func (p *Servers) recentColumn(title string, rank int, what activity.Measure) se
 
 func (p *Servers) problem(s registry.ServerState) string { return p.app.Problem(&s) }
 
-// Problem returns why a server is down and the key that helps, in one line that is safe for
-// the terminal.
+// Problem returns why a server is down and the key that helps. The line is safe for the
+// terminal.
 func (a *Layout) Problem(s *registry.ServerState) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(s.LastError, fmt.Sprintf("connect %q: ", s.Name)), string(s.State)+": ")
 	if text == s.State.Label() {
