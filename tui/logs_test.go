@@ -318,7 +318,7 @@ func TestACrashLoopIsFolded(t *testing.T) {
 	require.Contains(t, string(r.app.Logs().ShownContent().Data), "Error: boom  (× 98, last 2026-11-20 13:37:00.000)", "files have it, too")
 }
 
-// The owner of a row is shown beside the detail, and without a detail as well.
+// The server of a row is visible beside the detail and without it, at least as part of a name.
 func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{80, 100, 120, 160} {
@@ -335,7 +335,7 @@ func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
 			require.Contains(t, r.line("info"), "everyth", "%d cells", w)
 		}
 		line := r.keys("[").line("> ")
-		require.Regexp(t, `> \d\d:\d\d:\d\d claude.* notes +tools/call .*ration +ok`, line, "%d cells", w)
+		require.Regexp(t, `> \d\d:\d\d:\d\d claude.*call +notes.*ration +ok`, line, "%d cells", w)
 	}
 }
 
