@@ -1,6 +1,7 @@
 package serverentry
 
 import (
+	"bytes"
 	"maps"
 	"os"
 	"slices"
@@ -23,14 +24,20 @@ func (e *Editor) difference(before []byte, now *file) []string {
 	if err != nil {
 		return []string{"the file cannot be read: " + err.Error()}
 	}
-	old.SetText(before)
+	if bytes.Equal(before, now.Text()) {
+		return nil
+	}
+	old.SetText(unixText(before))
 	mask := config.NewMask(now.cfg)
 	if cfg, err := config.Parse(e.Path, before, os.LookupEnv); err == nil {
 		mask.Add(cfg)
 	}
 	hideSecrets(now.File, old)
 	hideSecrets(old, nil)
-	a, b := mask.String(string(old.Text())), mask.String(string(now.Text()))
+	a, b := mask.String(string(old.Text())), mask.String(string(unixText(now.Text())))
+	if a == b {
+		return []string{"only line ends or the byte order mark differ"}
+	}
 	text, err := udiff.ToUnified(e.Path, e.Path, a, udiff.Lines(a, b), context)
 	if err != nil { // impossible: the edits match the text
 		return nil
@@ -43,6 +50,12 @@ func (e *Editor) difference(before []byte, now *file) []string {
 		lines = append(lines[:maxLines], "… more lines")
 	}
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" || strings.HasPrefix(line, `\ No newline`) })
+}
+
+// unixText removes what a difference does not show: the byte order mark and "\r" at line
+// ends.
+func unixText(text []byte) []byte {
+	return bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 }
 
 // hideSecrets replaces the secrets of all servers in the text. Those that differ from the

@@ -158,3 +158,36 @@ func TestWrongValuesAndChangedFilesAreRefused(t *testing.T) {
 	_, err = e.Preview(edit)
 	require.Error(t, err)
 }
+
+func TestOnlyTheChangedLinesAreShownInAnySpelling(t *testing.T) {
+	for name, text := range map[string]string{
+		"lines of Windows": "\ufeffservers:\r\n  web:\r\n    command: npx\r\n    env:\r\n      API_KEY: sk-abcdef1234567890abcdef\r\n  b: {url: \"https://h\", headers: {Authorization: 'Bearer sk-abcdef1234567890abcdef'}}\r\n",
+		"flow style":       "servers: {web: {command: npx,\n  env: {API_KEY: sk-abcdef1234567890abcdef}}}\n",
+		"anchors":          "servers:\n  a:\n    command: x\n    env: &e {API_KEY: sk-abcdef1234567890abcdef}\n  web:\n    command: npx\n    env: *e\n",
+		"merged":           "servers:\n  a: &a\n    command: x\n    args: [--token=sk-abcdef1234567890abcdef]\n    env: {API_KEY: sk-abcdef1234567890abcdef}\n  web:\n    <<: *a\n    command: npx\n",
+		"JSON":             "{\n  # mine: sk-abcdef1234567890abcdef\n  \"servers\": {\n    \"web\": {\n      \"command\": \"npx\",\n      \"env\": {\"API_KEY\": \"sk-abcdef1234567890abcdef\"},\n    },\n  },\n}\n",
+		"escapes":          "servers:\n  web:\n    command: npx\n    env: {API_KEY: \"sk-abcdef\\x31234567890abcdef\"}\n",
+		"block text":       "servers:\n  web:\n    command: npx\n    env:\n      API_KEY: >-\n        sk-abcdef1234567890abcdef\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := editor(t, text)
+			entry, err := e.Read("web")
+			require.NoError(t, err)
+			p, err := e.Preview(report.ServerEdit{Entry: entry, Values: values("command", "uvx")})
+			require.NoError(t, err)
+			diff := strings.Join(p.Diff, "\n")
+			require.NotContains(t, diff, "234567890abcdef")
+			require.NotContains(t, diff, "\r")
+			require.Equal(t, 1, strings.Count("\n"+diff, "\n-"), diff)
+			require.Equal(t, 1, strings.Count("\n"+diff, "\n+"), diff)
+		})
+	}
+	e := editor(t, "servers:\n  web: {command: npx}\n")
+	entry, err := e.Read("web")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(e.Path, []byte("servers:\r\n  web: {command: npx}\r\n"), 0o600))
+	_, err = e.Preview(report.ServerEdit{Entry: entry, Values: values("command", "uvx")})
+	changed, ok := errors.AsType[*report.FileChangedError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, []string{"only line ends or the byte order mark differ"}, changed.Diff)
+}
