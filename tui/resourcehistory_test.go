@@ -59,6 +59,33 @@ func TestTheHistoryOfAResourceKeepsEachNewContent(t *testing.T) {
 	}
 }
 
+func TestSubscribedResourcesKeepTheirContents(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 40, plainEnv)
+	var rows []string
+	for i := range 51 {
+		rows = append(rows, fmt.Sprintf(`{"uri":"file:///n/%02d","name":"n%02d"}`, i, i))
+	}
+	r.setList("files", registry.Resource, rows...)
+	r.serveSubscriptions()
+	r.serveValues("1", "2", "3")
+	r.keys("4")
+	for i := range 51 {
+		r.keys("/ ctrl+u").typeText(fmt.Sprintf("n%02d", i)).keys("enter s").refresh(registry.Subscriptions)
+	}
+	require.Contains(t, r.screen(), "Subscribed to")
+	for range 2 {
+		r.clock.advance(time.Second)
+		r.reg.ResourceUpdated("files", "file:///n/00")
+		r.refresh(registry.Subscriptions | registry.Cached)
+	}
+	r.keys("H")
+	require.Contains(t, r.screen(), "New contents are not kept: 50 other subscribed resources are.")
+	r.keys("esc / ctrl+u").typeText("n00").keys("enter H")
+	require.Contains(t, r.screen(), "2 reads, 2 contents of at most 50")
+	require.Contains(t, r.screen(), "Each new content is read and kept.")
+}
+
 func TestTheHistoryShowsReadsOfClientsAndUpdates(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)

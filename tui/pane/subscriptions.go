@@ -215,6 +215,7 @@ func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 			case err != nil:
 				return a.Complain("%s: %s", listed, err)
 			case on:
+				a.contents.Follow(uicontext.Item{Kind: registry.Resource, Server: at.server, Name: at.uri, Listed: listed})
 				return a.Say("Subscribed to %s", what)
 			}
 			return a.Say("Unsubscribed from %s", what)

@@ -22,7 +22,7 @@ import (
 const (
 	MaxContents = 50 // per resource
 	MaxBytes    = 32_000_000
-	maxFollowed = 8
+	maxFollowed = 50 // resources
 	maxPaths    = 200
 	// overhead is the approximate size of a read without its content, in bytes.
 	overhead = 512
@@ -88,21 +88,30 @@ func (s *Store) of(server, uri string) (out []*registry.Invocation) {
 	return out
 }
 
-// follow reads a resource after each of its updates, while this UI is subscribed to it.
+// Follow reads a resource after each of its updates, while this UI is subscribed to it.
 // Above the limit the resource is not followed.
-func (s *Store) follow(it uicontext.Item) {
-	if s.followed[it] != nil {
+func (s *Store) Follow(it uicontext.Item) {
+	sub, subscribed := s.subscription(it)
+	if !subscribed || s.follows(it) {
 		return
 	}
-	for old := range s.followed { // no longer subscribed
+	for old := range s.followed {
 		if _, subscribed := s.subscription(old); !subscribed {
 			delete(s.followed, old)
 		}
 	}
 	if len(s.followed) < maxFollowed {
-		sub, _ := s.subscription(it)
 		s.followed[it] = &follow{updates: sub.Updates}
 	}
+}
+
+func (s *Store) follows(it uicontext.Item) bool {
+	for other := range s.followed { // few
+		if other.Server == it.Server && other.Name == it.Name {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Store) subscription(it uicontext.Item) (sub registry.SubscriptionState, subscribed bool) {

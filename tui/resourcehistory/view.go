@@ -70,7 +70,7 @@ func Show(o Options, it uicontext.Item) tea.Cmd {
 	}
 	d.setColumns()
 	if o.ReadOnly == "" {
-		o.Store.follow(it)
+		o.Store.Follow(it)
 	}
 	o.Store.view = d
 	return tea.Batch(o.Push(d), d.Refresh(registry.AllChanges), o.Store.Refresh())
@@ -190,6 +190,9 @@ func (d *View) hint() string {
 		return ""
 	}
 	if _, subscribed := d.o.Store.subscription(d.item); subscribed {
+		if !d.o.Store.follows(d.item) {
+			return fmt.Sprintf(" New contents are not kept: %d other subscribed resources are.", maxFollowed)
+		}
 		return " Each new content is read and kept."
 	}
 	return " " + d.app.KeyOf("past.subscribe") + " subscribes and keeps each new content."
