@@ -255,3 +255,17 @@ func TestACallThatWasCancelledIsNoErrorOfTheBill(t *testing.T) {
 	require.Zero(t, billOf(w).All.Errors)
 	require.Zero(t, billOf(w).All.P50Ms, "it has no time")
 }
+
+func TestInjectedDelaysAreNoLatency(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.AllowDaemon = true
+	w.Backend("b", e2e.Filesystem())
+	w.Rules = []string{`{when: "name:b_stat", then: delay, delay: 30ms}`}
+	c := w.Pipe("stdio")
+	c.Init()
+	c.CallText("b_stat", e2e.Obj{})
+	u := billOf(w)
+	require.Equal(t, 1, u.All.Calls)
+	require.Zero(t, u.All.P50Ms)
+}

@@ -120,10 +120,9 @@ var jobs = []job{
 		o.press("C-s")
 		o.Shows(`shop:place_order:{"customer":{"name":"Ann"},`, `"sku": "pear"`)
 	}},
-	{"repeat a call with a change", 3, nil, func(o *office) {
+	{"repeat a call with a change", 6, nil, func(o *office) {
 		o.callByAgent("shop_delete_all", e2e.Obj{"table": "users"})
-		o.Types(":traffic")
-		o.Keys("Enter")
+		o.press("5", "]")
 		o.Shows("[Traffic", "shop_delete_all")
 		o.press("c")
 		o.Shows("Call shop_delete_all", "users")
@@ -131,6 +130,7 @@ var jobs = []job{
 		o.text("old_users")
 		o.press("C-s")
 		o.PressUntil("y", "This tool may")
+		o.keys = append(o.keys, "y")
 		o.Shows("old_users")
 	}},
 	{"follow a resource", 5, nil, func(o *office) {
@@ -151,7 +151,7 @@ var jobs = []job{
 		o.text("since:1m name:stat")
 		o.Shows("shop_stat", "e2e", "1 of ")
 	}},
-	{"find the slowest call and what it waited for", 5, nil, func(o *office) {
+	{"find the slowest call and what it waited for", 7, nil, func(o *office) {
 		o.callByAgent("shop_stat", nil)
 		o.callByAgent("shop_slow", nil)
 		o.press("5", "]", "/")
@@ -159,6 +159,8 @@ var jobs = []job{
 		o.Shows("shop_slow", "1 of ")
 		o.press("Enter", "Enter")
 		showsMatch(o.Pane, `ok +3\d\d ms`)
+		o.press("]", "]")
+		showsMatch(o.Pane, `server works .* 3\d\d ms`)
 	}},
 	{"compare two answers", 5, nil, func(o *office) {
 		o.callByAgent("shop_stat", e2e.Obj{"n": 1})
@@ -211,12 +213,12 @@ var jobs = []job{
 		o.shop.WaitReceived("notifications/cancelled", 1)
 		o.agent.End(id)
 	}},
-	{"answer a server's request", 1, nil, func(o *office) {
-		o.Types("2/shop_ask")
-		o.Keys("Enter")
+	{"answer a server's request", 6, nil, func(o *office) {
+		o.press("2", "/")
+		o.text("shop_ask")
+		o.press("Enter")
 		o.Shows("Tools 1/")
-		o.Types("c")
-		o.Keys("C-s")
+		o.press("c", "C-s")
 		o.Until("a dialog that takes keys", func(screen string) bool {
 			return strings.Contains(screen, "Which branch?") && !strings.Contains(screen, "pause typing")
 		})
