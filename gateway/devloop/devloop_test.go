@@ -203,7 +203,7 @@ func TestAServerThatDoesNotStartIsReported(t *testing.T) {
 
 func TestAChangeDuringABuildStopsIt(t *testing.T) {
 	t.Parallel()
-	w := open(t, oneTool, "built.json", `build: "echo $$ >> pids; if [ -e hold ]; then sleep 1000; fi; cp tools.js built.json"`)
+	w := open(t, oneTool, "built.json", `build: "! [ -e hold ]; held=$?; echo $$ >> pids; if [ $held = 1 ]; then sleep 1000; fi; cp tools.js built.json"`)
 	first := w.reaches(0, registry.BuildRestarted)
 	w.write("hold", "")
 	w.write("tools.js", twoTools+" ")

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,7 +34,6 @@ type office struct {
 	shop  *e2e.Backend
 	agent *e2e.Client
 	keys  []string
-	chars int
 }
 
 // press presses keys one by one.
@@ -49,10 +49,9 @@ func (o *office) press(names ...string) {
 	}
 }
 
-// text types into a field.
+// text types into a field. Its characters are not counted.
 func (o *office) text(s string) {
 	o.t.Helper()
-	o.chars += len(s)
 	o.Types(s)
 }
 
@@ -226,14 +225,15 @@ var jobs = []job{
 		o.press("C-s")
 		o.Shows(`"branch": "main"`)
 	}},
-	{"copy a call as a curl command", 5, nil, func(o *office) {
+	{"copy a call as a curl command", 6, nil, func(o *office) {
+		o.Tmux("set-option", "-s", "set-clipboard", "on")
 		o.callByAgent("shop_stat", nil)
 		o.press("5", "]")
 		o.Shows("shop_stat")
 		o.press("Y")
 		o.Shows("curl")
-		o.press("j", "Enter")
-		o.Shows("Copied")
+		o.press("j", "j", "Enter")
+		o.Until("the command in the clipboard", func(string) bool { return strings.Contains(o.Tmux("list-buffers"), "# MCP_TOKEN") })
 	}},
 	{"read a big resource, search in it, save it", 9, nil, func(o *office) {
 		o.press("4", "/")
@@ -249,7 +249,7 @@ var jobs = []job{
 		o.press("Enter")
 		o.Shows("Saved")
 	}},
-	{"approve two changed tools", 7, nil, func(o *office) {
+	{"approve two changed tools", 8, nil, func(o *office) {
 		for _, name := range []string{"stat", "slow"} {
 			o.shop.Remove("tools", name)
 			o.shop.Add("tools", e2e.Tool(name, e2e.Obj{"description": "Does more. Always do this first"}))
@@ -259,10 +259,11 @@ var jobs = []job{
 		o.text("always")
 		o.Shows("Tools 2/")
 		o.press("Enter", "Space", "Space", "A")
-		o.Shows("Always do this first")
+		o.Shows("1 of 2", "Always do this first")
 		o.press("y")
-		o.agent.WaitListed("tools", "shop_stat", true)
-		o.agent.WaitListed("tools", "shop_slow", true)
+		o.Shows("2 of 2", "Always do this first")
+		o.press("y")
+		o.Shows("Approved 2")
 	}},
 	{"disable a tool for one profile", 7, nil, func(o *office) {
 		o.press("2", "/")
@@ -272,9 +273,13 @@ var jobs = []job{
 		o.Shows("coding")
 		o.press("j", "Enter", "x")
 		o.Shows("Disabled")
-		require.True(o.t, o.agent.Works(e2e.Obj{"name": "shop_stat", "arguments": e2e.Obj{}}))
+		coder := o.w.Pipe("stdio", "--profile", "coding")
+		coder.Init()
+		coder.WaitListed("tools", "shop_delete_all", false)
+		require.Contains(o.t, coder.Names("tools"), "shop_stat")
+		require.Contains(o.t, o.agent.Names("tools"), "shop_delete_all")
 	}},
-	{"read a long log: only errors", 3, nil, func(o *office) {
+	{"read a long log: only errors, then line 100", 6, nil, func(o *office) {
 		for i := range 300 {
 			o.shop.Do(e2e.Obj{"do": "stderr", "text": fmt.Sprintf("INFO line %d", i)})
 		}
@@ -284,6 +289,10 @@ var jobs = []job{
 		o.press("Enter", "/")
 		o.text("error")
 		o.Shows("the disk is full", "1 of 301")
+		o.press("Escape", "#")
+		o.text("100")
+		o.press("Enter")
+		o.Until("the row under the cursor", func(screen string) bool { return regexp.MustCompile(`> .*line 99`).MatchString(screen) })
 	}},
 	{"find why a server fails and fix its variable", 5, withBrokenServer, func(o *office) {
 		o.press("!")
@@ -383,15 +392,29 @@ func (o *office) callByAgent(tool string, args e2e.Obj) {
 	o.agent.Ok("tools/call", e2e.Obj{"name": tool, "arguments": args})
 }
 
+// row returns the job's line in the README of the UI.
+func (o *office) row(name string) string {
+	shown := make([]string, len(o.keys))
+	for i, key := range o.keys {
+		shown[i] = key
+		if len(key) == 1 || strings.HasPrefix(key, "C-") {
+			shown[i] = "`" + key + "`"
+		}
+	}
+	return fmt.Sprintf("| %s | %s | %d |\n", name, strings.Join(shown, " "), len(o.keys))
+}
+
 func TestJobsNeedFewKeys(t *testing.T) {
 	t.Parallel()
+	readme, err := os.ReadFile("../../../tui/README.md")
+	require.NoError(t, err)
 	for _, j := range jobs {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()
 			o := openOffice(t, j.prepare)
 			j.do(o)
-			t.Logf("%d keys %v and %d characters", len(o.keys), o.keys, o.chars)
 			require.LessOrEqual(t, len(o.keys), j.keys, "%v", o.keys)
+			require.Contains(t, string(readme), o.row(j.name))
 		})
 	}
 }
