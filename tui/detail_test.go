@@ -117,3 +117,12 @@ func TestLongDataURIsAreShownByTypeAndSize(t *testing.T) {
 	r.keys("e")
 	require.Contains(t, strings.Join(r.term.opened, ""), icon, "the raw view must show everything")
 }
+
+func TestASearchInTheDetailShowsItsKeysAndItsFailure(t *testing.T) {
+	t.Parallel()
+	r := newJSONUI(t).keys("l / zzz")
+	require.Contains(t, r.line("enter keep"), "esc clear")
+	require.NotContains(t, r.line("enter keep"), "earlier")
+	r.keys("enter")
+	require.Contains(t, r.screen(), "no matches for zzz")
+}

@@ -46,8 +46,12 @@ func (a *app) filterKeys() keys.Table {
 
 func (a *app) acceptFilter() tea.Cmd {
 	a.endFilter()
-	if text := strings.TrimSpace(a.bar.Value()); text != "" && !a.searching {
+	text := strings.TrimSpace(a.bar.Value())
+	if text != "" && !a.searching {
 		a.history = appendHistory(a.history, text)
+	}
+	if _, n := a.Details[a.Open].View.MatchIndex(); text != "" && a.searching && n == 0 {
+		return a.Complain("no matches for %s", text)
 	}
 	return nil
 }

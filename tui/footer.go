@@ -17,8 +17,14 @@ func (a *app) footerLine() string {
 	if n := len(a.Dialogs); n > 0 {
 		return lk.Fit(" "+a.hints(a.DialogHints(a.Dialogs[n-1])), a.W)
 	}
-	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints(append(a.filterKeys().WithKeys(a.Actions).Hints(), a.filterHints()...)), a.W)
+	if a.filtering {
+		hints := a.filterKeys().WithKeys(a.Actions).Hints()
+		if a.searching {
+			hints = slices.DeleteFunc(hints, func(h keys.Hint) bool { return h.Label == "earlier" }) // searches have no history
+		} else {
+			hints = append(hints, a.filterHints()...)
+		}
+		return lk.Fit(" "+a.hints(hints), a.W)
 	}
 	var hints []keys.Hint
 	in := a.focus()

@@ -73,6 +73,7 @@ func (d *detail) setSubject(s Subject, width int) tea.Cmd {
 	same = s.Key == d.subject.Key
 	if !same {
 		d.toggledNodes = nil
+		d.View.Forget()
 	}
 	d.subject, d.width = s, width
 	if same && d.busy { // let it finish despite changes

@@ -18,6 +18,7 @@ type search struct {
 	query   string
 	matches []span // in order, not overlapping
 	at      int    // current match, the start for Next and Prev
+	awaited bool   // the first match of a later document will be shown
 }
 
 // Search marks all matches, also across wrapped lines, and moves to the first one at or
@@ -27,6 +28,7 @@ func (v *View) Search(text string) (matches int) {
 	v.query = text
 	v.find()
 	v.showMatches()
+	v.awaited = text != ""
 	if len(v.matches) == 0 {
 		return 0
 	}

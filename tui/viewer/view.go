@@ -46,8 +46,8 @@ func (v *View) SetTheme(lk *theme.Theme) {
 	}
 }
 
-// Show replaces the document; nil means an empty one. With keep, the scroll position and
-// the search stay.
+// Show replaces the document; nil means an empty one. The search stays, see
+// [View.Forget]. With keep, so does the scroll position.
 func (v *View) Show(d *Doc, keep bool) {
 	if d == nil {
 		d = &Doc{}
@@ -58,23 +58,33 @@ func (v *View) Show(d *Doc, keep bool) {
 		top = sort.Search(len(old.lines), func(i int) bool { return old.lines[i].off >= off })
 	}
 	v.whole, v.doc, v.marked, v.target = d, d, d.changed != nil, 0
-	if !keep {
-		v.top, v.left, v.beyondEnd, v.seekStart, v.only, v.leaving = 0, 0, false, false, false, false
-		v.search = search{}
-		return
-	}
 	v.top = 0
-	if !v.leaving {
+	if keep && !v.leaving {
 		v.top = d.matchingLine(old, top)
+	}
+	if !keep {
+		v.left, v.beyondEnd, v.seekStart = 0, false, false
 	}
 	v.leaving = false
 	v.Scroll(0)
 	v.Right(0)
-	if v.query != "" {
-		v.find()
-		v.at = v.matchFrom(v.top)
-		v.showMatches()
+	if v.query == "" {
+		return
 	}
+	v.find()
+	v.at = v.matchFrom(v.top)
+	v.showMatches()
+	if v.awaited && len(v.matches) > 0 {
+		v.awaited = false
+		v.reveal()
+	}
+}
+
+// Forget ends the search, before the document of something else is built. A search that
+// starts before [View.Show] applies to that document.
+func (v *View) Forget() {
+	v.search, v.only = search{}, false
+	v.showMatches()
 }
 
 // Doc returns the document, never nil.
@@ -86,6 +96,7 @@ func (v *View) Unmark() { v.marked = false }
 // Scroll moves the window down, or up if negative, to the last page. With JSON it
 // continues to the last node, so that every node can be folded.
 func (v *View) Scroll(lines int) {
+	v.awaited = v.awaited && lines == 0
 	limit := v.bottom()
 	if n := len(v.doc.nodes); n > 0 && (lines != 0 || v.beyondEnd) {
 		limit = max(limit, v.doc.nodes[n-1].line)

@@ -202,6 +202,7 @@ func TestAChangedDocumentStaysAtTheSameText(t *testing.T) {
 	v.Show(text(strings.Repeat("other\n", 8), 20), true)
 	require.Equal(t, "other", top(v), "nothing is left")
 
+	v.Forget()
 	v.Show(text(numbers(1, 50), 20), false)
 	require.Equal(t, "line 1", top(v))
 	_, n = v.MatchIndex()
@@ -369,4 +370,22 @@ func BenchmarkMarkAndKeep1MiB(b *testing.B) {
 		d.Mark(old)
 		v.Show(d, true)
 	}
+}
+
+func TestASearchBeforeTheDocumentAppliesToIt(t *testing.T) {
+	v := viewOf(t, Options{Width: 20}, Section{Kind: Text, Text: "line 42"})
+	drawn(t, v, 20, 5)
+	v.Search("line 42")
+	v.Forget()
+	at, n := v.MatchIndex()
+	require.Zero(t, at+n, "the search of another row ends")
+	require.Zero(t, v.Search("line 33"))
+	doc := build(t, Options{Width: 20}, Section{Kind: Text, Text: numbers(1, 50)})
+	v.Show(doc, false)
+	at, n = v.MatchIndex()
+	require.Equal(t, []int{1, 1}, []int{at, n})
+	require.Contains(t, strings.Join(drawn(t, v, 20, 5), "\n"), "line 33")
+	v.Scroll(-100)
+	v.Show(doc, true)
+	require.Contains(t, drawn(t, v, 20, 5)[0], "line 1", "later documents do not move the view")
 }
