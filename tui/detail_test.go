@@ -126,3 +126,14 @@ func TestASearchInTheDetailShowsItsKeysAndItsFailure(t *testing.T) {
 	r.keys("enter")
 	require.Contains(t, r.screen(), "no matches for zzz")
 }
+
+func TestRowsOfEachListHaveNumbers(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, plainEnv).keys("2 #")
+	require.Contains(t, r.screen(), "Go to row")
+	r.keys("2 enter enter")
+	require.Contains(t, r.screen(), " 2 of ")
+	require.Contains(t, r.screen(), "J next row")
+	r.keys("esc / text:zzz ctrl+u counter enter enter")
+	require.NotContains(t, r.screen(), "J next row", "there is only one row")
+}

@@ -68,7 +68,7 @@ func (a *app) isPointless(id string) bool {
 		return a.Open != pane.PaneLogs || a.Logs().Open != pane.TabTimeline
 	case "switch":
 		return it.IsEmpty()
-	case "sort":
+	case "sort", "next-row":
 		return a.Panes[a.Open].Rows().Len() < 2
 	case "seen":
 		return a.Context.Profile == "" // without a profile, few rows are dim

@@ -141,7 +141,7 @@ func paneActions() []Action {
 		{"next-match", []string{"n"}, Anywhere},
 		{"previous-match", []string{"N"}, Anywhere},
 		{"only-matches", []string{"&"}, InDetail},
-		{"line", []string{"#"}, InLogs | InDetail},
+		{"line", []string{"#"}, InLists | InDetail},
 		{"server-facet", []string{"f"}, InCatalog | InServers},
 		{"mime-facet", []string{"m"}, InResources},
 		{"sort", []string{"o"}, InLists},
