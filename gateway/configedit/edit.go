@@ -188,12 +188,7 @@ func (f *File) entryEnd(key *yaml.Node) int {
 func block(s Server, indent, step string) string {
 	entry := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range sorted(s.Keys) {
-		var v yaml.Node
-		_ = v.Encode(s.Keys[name]) // cannot fail: texts and lists
-		if v.Kind == yaml.SequenceNode {
-			v.Style = yaml.FlowStyle
-		}
-		entry.Content = append(entry.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, &v)
+		entry.Content = append(entry.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, lineNode(s.Keys[name]))
 	}
 	var name yaml.Node
 	_ = name.Encode(s.Name)

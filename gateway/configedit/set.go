@@ -402,16 +402,7 @@ func scalarText(value any, style yaml.Style) string {
 }
 
 func blockEntry(indent string, path []string, value any) string {
-	var v yaml.Node
-	_ = v.Encode(value) // cannot fail: texts and lists
-	if v.Kind == yaml.SequenceNode {
-		v.Style = yaml.FlowStyle
-	}
-	for _, n := range append(v.Content, &v) {
-		if strings.ContainsAny(n.Value, "\n\r") {
-			n.Style = yaml.DoubleQuotedStyle // on one line
-		}
-	}
+	v := *lineNode(value)
 	for _, name := range slices.Backward(path) {
 		var key yaml.Node
 		_ = key.Encode(name)
@@ -428,4 +419,25 @@ func blockEntry(indent string, path []string, value any) string {
 		lines.WriteString(indent + line)
 	}
 	return lines.String()
+}
+
+// lineNode returns a value of texts and lists as YAML on one line. Lists are encoded item by
+// item, because Encode fails for lists with a text that begins with a line break.
+func lineNode(value any) *yaml.Node {
+	if list, ok := value.([]string); ok {
+		v := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, text := range list {
+			v.Content = append(v.Content, lineNode(text))
+		}
+		return v
+	}
+	v := &yaml.Node{}
+	_ = v.Encode(value) // cannot fail: a text, number or boolean
+	if v.Kind == yaml.SequenceNode {
+		v.Style = yaml.FlowStyle
+	}
+	if strings.ContainsAny(v.Value, "\n\r") {
+		v.Style = yaml.DoubleQuotedStyle // on one line
+	}
+	return v
 }

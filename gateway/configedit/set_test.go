@@ -80,6 +80,13 @@ func TestAValueThatIsSetAndRemovedLeavesTheBytes(t *testing.T) {
 	})
 }
 
+func TestAListMayBeginWithALineBreak(t *testing.T) {
+	t.Parallel()
+	f := opened(t, t.TempDir(), "c.yaml", "servers:\n  a:\n    command: x\n")
+	require.NoError(t, f.Set("a", []string{"\na", "x"}, "args"))
+	require.Contains(t, string(f.Text()), `    args: ["\na", x]`)
+}
+
 func TestTheLineOfAServerIsFound(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{

@@ -15,6 +15,7 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/recording"
 	"goblin/registry/report"
+	"goblin/tui/approve"
 	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -310,12 +311,8 @@ func (p *Pane) copied() (what, text string) {
 	return "the alert", al.text
 }
 
-// approve asks about the changed tools of the first server that has any.
-func (p *Pane) approve() tea.Cmd {
-	a := p.app
-	a.Panes[pane.PaneServers].Rows().Find(p.unapproved[0].Server)
-	return a.Handlers[pane.PaneServers]["approve"].Run()
-}
+// approve asks about the changed tools of all servers.
+func (p *Pane) approve() tea.Cmd { return approve.Open(p.app.Context, p.unapproved) }
 
 // cancellable returns the selected running call, or the first slow one, or nil.
 func (p *Pane) cancellable() *registry.InFlight {

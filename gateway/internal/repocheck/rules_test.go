@@ -125,7 +125,7 @@ var rules = []row{
 	{"tui/exchange", "registry registry/rawjson registry/recording registry/termtext tui/theme tui/timeline tui/uicontext tui/viewer", "describes records for any pane; knows none"},
 	{"tui/serverform", "registry/report registry/rawjson tui/dialog tui/form tui/keys tui/uicontext", "edits a server's entry for any pane; knows none"},
 	{"tui/compare", "registry registry/compare tui/dialog tui/keys tui/theme tui/uicontext", "compares for any pane; knows none"},
-	{"tui/home", "registry registry/keymap registry/recording registry/report registry/termtext tui/activity tui/breakpoints tui/dialog tui/keys tui/list tui/pane tui/theme tui/timeline tui/uicontext", "a pane of its own; tui/pane does not know it"},
+	{"tui/home", "registry registry/keymap registry/recording registry/report registry/termtext tui/activity tui/approve tui/breakpoints tui/dialog tui/keys tui/list tui/pane tui/theme tui/timeline tui/uicontext", "a pane of its own; tui/pane does not know it"},
 	{"tui/saved", "registry registry/export registry/keymap registry/rawjson registry/savedcall registry/suggest registry/termtext tui/compare tui/dialog tui/form tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/chart tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
 	{"tui/addserver", "registry/candidate registry/termtext tui/dialog tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext", "adds servers for any pane; knows none"},
