@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -131,6 +132,51 @@ func TestEnterOnHomeGoesToTheRow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Changed tools of all servers are reviewed together and listed together.
+func TestHomeReviewsTheChangedToolsOfAllServers(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 80, 24, "calc", "shop", "vault")
+	for _, server := range []string{"calc", "shop"} {
+		r.setReady(server).setList(server, registry.Tool, `{"name":"a"}`, `{"name":"b"}`)
+		r.reg.SetUnapproved(server, []registry.UnapprovedTool{{Server: server, Name: "a", Approved: []byte(`{"name":"a"}`), Offered: []byte(`{"name":"a","title":"A"}`)}})
+	}
+	r.setReady("vault")
+	r.reg.SetUnapproved("vault", []registry.UnapprovedTool{{Server: "vault", Name: "x", New: true, Hidden: true, Offered: []byte(`{"name":"x"}`)}})
+	r.refresh(registry.AllChanges).keys("9 enter")
+	require.Equal(t, "changed:yes", r.filterText())
+	require.Regexp(t, `(?s)\[2 Tools .*Tools 2/4.*calc_a.*shop_a`, r.screen())
+	require.NotContains(t, r.screen(), "_b")
+	require.Contains(t, r.keys("!").line("│>"), "vault", "its tools are hidden")
+	require.True(t, r.app.DetailShown())
+	r.keys("esc 3")
+	require.False(t, r.app.DetailShown(), "Esc closes the detail that the jump opened")
+
+	r.keys("9 A")
+	for i, server := range []string{"calc", "shop", "vault"} {
+		require.Contains(t, r.screen(), fmt.Sprintf("%d of 3, %s", i+1, server))
+		r.keys("y")
+	}
+	require.Equal(t, []string{"approve calc a", "approve shop a", "approve vault x"}, r.backend.acts)
+}
+
+// The wheel scrolls the list under the mouse, also of two side by side.
+func TestTheWheelScrollsTheListUnderTheMouse(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("server%02d", i))
+	}
+	r := newTestUI(t, 160, 45, names...)
+	r.setState("server39", registry.ServerState{State: registry.StateFailed, LastError: "x"}).keys("9")
+	require.Contains(t, r.line("server down"), ">", "the alerts have the cursor")
+	require.Contains(t, r.screen(), "server00")
+	r.mouse(tea.MouseButtonWheelDown, tea.MouseActionPress, 10, 6)
+	require.NotContains(t, r.screen(), "server00")
+	require.Contains(t, r.line("server down"), ">")
+	r.mouse(tea.MouseButtonWheelUp, tea.MouseActionPress, 100, 6)
+	require.NotContains(t, r.screen(), "server00", "the mouse is over the alerts")
 }
 
 // Running calls are first, and the first row stays under the cursor while it follows.

@@ -161,7 +161,7 @@ func (a *app) scrollAt(g pane.Geometry, msg tea.MouseMsg, by int) {
 	case g.Detail.Contains(msg.X, msg.Y):
 		a.Details[a.Open].View.Scroll(by)
 	case g.List.Contains(msg.X, msg.Y):
-		a.Panes[a.Open].Wheel(msg.Y-g.List.Y-g.Border, by)
+		a.Panes[a.Open].Wheel(msg.X-g.List.X-g.Border, msg.Y-g.List.Y-g.Border, by)
 		a.CursorMoved()
 	}
 }

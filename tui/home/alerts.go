@@ -164,22 +164,28 @@ func (p *Pane) failedServers() alert {
 
 func (p *Pane) changedTools() alert {
 	al := alert{kind: changedTools, count: len(p.unapproved), does: p.app.KeyOf("approve") + " shows the changes"}
-	var names []string
-	seen := map[string]bool{}
+	var names, listed []string // listed are servers
+	catalog, seen := p.app.Reg.Load(), map[string]bool{}
 	for i := range p.unapproved {
 		t := &p.unapproved[i]
-		server, tool := t.Server, t.Name
+		server := t.Server
 		if len(names) < maxNamed {
-			names = append(names, server+"/"+tool)
+			names = append(names, server+"/"+t.Name)
 		}
-		if !seen[server] { // one jump for each server
+		if !seen[server] && catalog.ByServerName(server, registry.Tool, t.Name) != nil {
 			seen[server] = true
-			al.targets = append(al.targets, target{"tools " + server, func() tea.Cmd {
-				if e := p.app.Reg.Load().ByServerName(server, registry.Tool, tool); e != nil {
-					return p.app.GoToListed(registry.Tool, e.Listed)
-				}
-				return p.app.ShowServer(server)
-			}})
+			listed = append(listed, server)
+		}
+	}
+	if len(listed) > 0 {
+		al.targets = append(al.targets, target{"tools " + strings.Join(listed, " "), func() tea.Cmd {
+			return p.app.ShowFiltered(pane.PaneTools, "changed:yes")
+		}})
+	}
+	for i := range p.unapproved { // the detail of a server shows its hidden tools
+		if server := p.unapproved[i].Server; !seen[server] {
+			seen[server] = true
+			al.targets = append(al.targets, target{"tools " + server, func() tea.Cmd { return p.app.ShowServer(server) }})
 		}
 	}
 	if al.count > 0 {

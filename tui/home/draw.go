@@ -199,11 +199,16 @@ func share(total, alerts int, needs []int) []int {
 	return out
 }
 
+// listAt returns the list at a cell, or -1, with the cell's place in the pane.
+func (p *Pane) listAt(x, y int) (i, px, py int) {
+	border := p.app.Geometry().Border
+	px, py = x+border, y+border
+	return slices.IndexFunc(p.frames[:], func(r uicontext.Rect) bool { return r.Contains(px, py) }), px, py
+}
+
 // Click moves the cursor to the clicked list and row.
 func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
-	border := p.app.Geometry().Border
-	x, y = x+border, y+border
-	i := slices.IndexFunc(p.frames[:], func(r uicontext.Rect) bool { return r.Contains(x, y) })
+	i, x, y := p.listAt(x, y)
 	if i < 0 {
 		return false, nil
 	}
@@ -215,14 +220,9 @@ func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
 	return p.tableOf(i).Click(x-r.X, y-r.Y)
 }
 
-// Wheel scrolls the list at a line; of lists side by side, the one with the cursor.
-func (p *Pane) Wheel(y, by int) {
-	y += p.app.Geometry().Border
-	i := p.current()
-	if r := p.frames[i]; y < r.Y || y >= r.Y+r.H {
-		i = slices.IndexFunc(p.frames[:], func(r uicontext.Rect) bool { return y >= r.Y && y < r.Y+r.H })
-	}
-	if i >= 0 {
+// Wheel scrolls the list at a cell.
+func (p *Pane) Wheel(x, y, by int) {
+	if i, _, _ := p.listAt(x, y); i >= 0 {
 		p.tableOf(i).Scroll(by)
 	}
 }

@@ -244,7 +244,7 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 	}
 	return map[string]keys.Handler{
 		"open":    {WhyDisabled: none, Run: p.open, Label: func() string { return "go there" }},
-		"approve": {WhyDisabled: keys.DisabledUnless("no changed tools", func() bool { return len(p.unapproved) > 0 }), Run: p.approve, Label: func() string { return "changed tools" }},
+		"approve": {WhyDisabled: keys.DisabledUnless("no changed tools", func() bool { return len(p.unapproved) > 0 }), Run: func() tea.Cmd { return approve.Open(a.Context, p.unapproved) }, Label: func() string { return "changed tools" }},
 		"cancel":  {WhyDisabled: keys.DisabledUnless("no running call selected, and none is slow", func() bool { return p.cancellable() != nil }), Run: func() tea.Cmd { return a.Logs().CancelRunning(p.cancellable()) }},
 		"editor":  {WhyDisabled: keys.DisabledUnless("the config is valid", func() bool { return len(a.Reg.Mistakes()) > 0 }), Run: func() tea.Cmd { return dialog.EditMistake(a.Context) }},
 		"reload": {WhyDisabled: server, Label: func() string { return "restart" }, Run: func() tea.Cmd {
@@ -310,9 +310,6 @@ func (p *Pane) copied() (what, text string) {
 	al, _ := p.alerts.Selected()
 	return "the alert", al.text
 }
-
-// approve asks about the changed tools of all servers.
-func (p *Pane) approve() tea.Cmd { return approve.Open(p.app.Context, p.unapproved) }
 
 // cancellable returns the selected running call, or the first slow one, or nil.
 func (p *Pane) cancellable() *registry.InFlight {

@@ -49,7 +49,7 @@ func (p *callablePane) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh(
 func (p *callablePane) Heading() (title, right string)   { return p.All.heading(p.name) }
 func (p *callablePane) Rows() list.Rows                  { return p.All.Table }
 func (p *callablePane) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
-func (p *callablePane) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
+func (p *callablePane) Wheel(_, _, by int)               { p.All.Table.Scroll(by) }
 func (p *callablePane) Item() uicontext.Item             { return p.All.item() }
 func (p *callablePane) Marked() []uicontext.Item         { return p.All.ticked() }
 func (p *callablePane) Empty() []string {

@@ -113,7 +113,7 @@ func (p *Logs) TabList(tab int) tabList {
 func (p *Logs) Place() keymap.Place       { return keymap.InLogs }
 func (p *Logs) Watches() registry.Changes { return registry.Logs | registry.Traffic }
 func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
-func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
+func (p *Logs) Wheel(_, _, by int)        { p.Rows().Scroll(by) }
 
 // CursorMoved stops or continues following.
 func (p *Logs) CursorMoved() {

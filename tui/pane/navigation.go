@@ -21,6 +21,7 @@ func (a *Layout) Show(pane int) tea.Cmd {
 type jump struct {
 	from          int // pane
 	inside        bool
+	opened        bool   // the detail
 	templates     bool   // templates of Resources
 	tab           int    // of Logs
 	to            int    // pane
@@ -31,7 +32,7 @@ const maxJumps = 50
 
 // jumpTo opens a pane by calling arrive, then filters or searches there. Esc goes back.
 func (a *Layout) jumpTo(to int, arrive func() tea.Cmd, then func() tea.Cmd) tea.Cmd {
-	s := jump{from: a.Open, inside: a.Inside, templates: a.resources().TemplatesChosen, tab: a.Logs().Open, to: to}
+	s := jump{from: a.Open, inside: a.Inside, opened: a.Opened, templates: a.resources().TemplatesChosen, tab: a.Logs().Open, to: to}
 	cmd := arrive()
 	s.before, _ = a.Panes[to].Rows().FilterQuery()
 	cmd = tea.Batch(cmd, then())
@@ -73,7 +74,7 @@ func (a *Layout) GoBack() (tea.Cmd, bool) {
 	}
 	a.resources().TemplatesChosen = s.templates
 	cmd = tea.Batch(cmd, a.Show(s.from))
-	a.Inside = s.inside
+	a.Inside, a.Opened = s.inside, s.opened
 	return cmd, true
 }
 

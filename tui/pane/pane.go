@@ -36,8 +36,8 @@ type Pane interface {
 	// Click selects a row or activates the clicked element. It returns false if there is
 	// no row.
 	Click(x, y int) (row bool, cmd tea.Cmd)
-	// Wheel scrolls the list at line y.
-	Wheel(y, by int)
+	// Wheel scrolls the list at a cell.
+	Wheel(x, y, by int)
 	// Subject is shown by the detail.
 	Subject() Subject
 	// Handlers returns this pane's actions by binding id. Other bindings have their

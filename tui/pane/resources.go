@@ -225,7 +225,7 @@ func (p *Resources) Click(x, y int) (bool, tea.Cmd) {
 	return p.Templates.Table.Click(x, y-p.ruleLine-1)
 }
 
-func (p *Resources) Wheel(y, by int) {
+func (p *Resources) Wheel(_, y, by int) {
 	if p.ruleLine >= 0 && y > p.ruleLine {
 		p.Templates.Table.Scroll(by)
 		return

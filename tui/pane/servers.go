@@ -179,7 +179,7 @@ func (p *Servers) Heading() (title, right string) {
 
 func (p *Servers) Rows() list.Rows                { return p.Table }
 func (p *Servers) Click(x, y int) (bool, tea.Cmd) { return p.Table.Click(x, y) }
-func (p *Servers) Wheel(_, by int)                { p.Table.Scroll(by) }
+func (p *Servers) Wheel(_, _, by int)             { p.Table.Scroll(by) }
 
 func (p *Servers) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.Table.Grid(lk, w, h, focused)

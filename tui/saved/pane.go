@@ -322,7 +322,7 @@ func (b below) Position() int { return b.Table.Position() + 1 }
 func (p *Pane) Click(x, y int) (bool, tea.Cmd) { return p.table.Click(x, y) }
 
 // Wheel scrolls the list.
-func (p *Pane) Wheel(_, by int) { p.table.Scroll(by) }
+func (p *Pane) Wheel(_, _, by int) { p.table.Scroll(by) }
 
 // Empty explains how to save calls.
 func (p *Pane) Empty() []string {

@@ -203,7 +203,7 @@ func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
 	return false, nil
 }
 
-func (p *Pane) Wheel(_, by int) { p.Tables[p.at].Scroll(by) }
+func (p *Pane) Wheel(_, _, by int) { p.Tables[p.at].Scroll(by) }
 
 func (p *Pane) choose(table int) tea.Cmd {
 	p.at = (table + tables) % tables
