@@ -63,14 +63,9 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 }
 
 func (d *ProfileChooser) setColumns() {
-	all := d.app.Reg.Load()
 	count := func(name string, kind registry.Kind) list.Column[profileRow] {
-		return list.NumberColumn(name, 1, 14, func(r profileRow) float64 { return float64(r.visible[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
-			text := uicontext.FormatInt(r.visible[kind])
-			if total := all.Count(kind); r.visible[kind] < total {
-				text += " of " + uicontext.FormatInt(total)
-			}
-			return text, d.app.Theme.Dim
+		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.visible[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
+			return uicontext.FormatInt(r.visible[kind]), d.app.Theme.Dim
 		})
 	}
 	d.Table.SetColumns(
