@@ -80,7 +80,7 @@ func (v *View) Show(d *Doc, keep bool) {
 	}
 }
 
-// Forget ends the search, before the document of something else is built. A search that
+// Forget stops the search, before the document of something else is built. A search that
 // starts before [View.Show] applies to that document.
 func (v *View) Forget() {
 	v.search, v.only = search{}, false
