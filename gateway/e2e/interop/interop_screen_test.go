@@ -212,7 +212,7 @@ func TestInteropTheScreenExplainsServersAndClients(t *testing.T) {
 
 	// The UI shows a failed server's reason and command. Then a server is disabled and
 	// started again.
-	p.Types("1")
+	p.Types("!")
 	p.Shows(`command "no-such-program" not found`, "attempts", "not found; install it ")
 	p.Types("/memory")
 	p.Keys("Enter")
