@@ -311,21 +311,30 @@ func (f *File) Remove(server string) error {
 	}, func() ([]byte, error) { return f.remove(server) })
 }
 
+// keys returns the entry of a server in the parsed file, or ErrNone.
+func (f *File) keys(doc map[string]any, server string) (map[string]any, error) {
+	_, servers := f.section(doc)
+	entry, ok := servers[server]
+	if !ok {
+		return nil, ErrNone
+	}
+	keys, ok := entry.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("server %q has no keys in the file", server)
+	}
+	return keys, nil
+}
+
 // SetDisabled disables or enables a server, or returns ErrNone.
 func (f *File) SetDisabled(server string, disabled bool) error {
 	return f.change(func(doc map[string]any) error {
-		_, servers := f.section(doc)
-		entry, ok := servers[server]
-		keys, isMap := entry.(map[string]any)
-		switch {
-		case !ok:
-			return ErrNone
-		case !isMap:
-			return fmt.Errorf("server %q has no keys in the file", server)
-		case disabled:
+		keys, err := f.keys(doc, server)
+		if err != nil {
+			return err
+		}
+		delete(keys, "disabled")
+		if disabled {
 			keys["disabled"] = true
-		default:
-			delete(keys, "disabled")
 		}
 		delete(keys, "enabled")
 		delete(keys, "isActive")

@@ -18,14 +18,9 @@ import (
 func (f *File) Set(server string, value any, path ...string) error {
 	var unchanged bool
 	return f.change(func(doc map[string]any) error {
-		_, servers := f.section(doc)
-		entry, ok := servers[server]
-		keys, isMap := entry.(map[string]any)
-		switch {
-		case !ok:
-			return ErrNone
-		case !isMap:
-			return fmt.Errorf("server %q has no keys in the file", server)
+		keys, err := f.keys(doc, server)
+		if err != nil {
+			return err
 		}
 		before, err := setIn(keys, plainValue(value), path)
 		unchanged = reflect.DeepEqual(before, plainValue(value))
