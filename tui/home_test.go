@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,23 @@ func TestHomeReviewsTheChangedToolsOfAllServers(t *testing.T) {
 		r.keys("y")
 	}
 	require.Equal(t, []string{"approve calc a", "approve shop a", "approve vault x"}, r.backend.acts)
+}
+
+// Reads after updates of a subscribed resource do not displace calls.
+func TestLastCallsHaveTheLastReadOfAResource(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 120, 40, "files")
+	r.reg.SetSession(registry.Session{ID: "me", Screen: true})
+	r.refresh(registry.AllChanges).keys("9")
+	for i, method := range append([]string{"tools/call"}, slices.Repeat([]string{"resources/read"}, 300)...) {
+		r.reg.Traffic().Append(registry.TrafficRecord{
+			Time: r.clock.now().Add(time.Duration(i) * time.Millisecond), Session: "me", Server: "files", Method: method, Name: "x-" + method, Status: "success", Duration: time.Millisecond,
+		})
+	}
+	r.refresh(registry.AllChanges).beat()
+	require.Contains(t, r.line("Last calls"), "Last calls 2 ")
+	require.Contains(t, r.screen(), "x-tools/call")
+	require.Regexp(t, `files .* 301 `, r.screen(), "the counts have all")
 }
 
 // The wheel scrolls the list under the mouse, also of two side by side.

@@ -173,6 +173,11 @@ func (p *Pane) count(r *registry.TrafficRecord) {
 		(*of)[key] = c
 	}
 	p.stale = true
+	if r.Method == "resources/read" && p.screens[r.Session] { // a subscribed resource would fill the list
+		p.last = slices.DeleteFunc(p.last, func(c *call) bool {
+			return c.Method == r.Method && c.Session == r.Session && c.Name == r.Name
+		})
+	}
 	p.last = append(p.last, &call{TrafficRecord: *r})
 	if len(p.last) >= 2*maxCalls {
 		p.last = slices.Clone(p.last[len(p.last)-maxCalls:])
