@@ -67,7 +67,7 @@ func (p program) converse(t *testing.T) {
 		"initialize": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 2_000})),
 	}})
 	w.Write()
-	if p.hurries {
+	if p.mayHurry {
 		w.Succeeds("list", "tools") // caches the lists of the late server, too
 	}
 	steps := []step{
@@ -125,9 +125,10 @@ func (p program) converse(t *testing.T) {
 func TestAgentsInAHurryAreNotHeldUpByAServerThatNeverListed(t *testing.T) {
 	t.Parallel()
 	for _, p := range programs {
-		if !p.hurries {
+		if !p.mayHurry {
 			continue
 		}
+		p.hurries = true
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			w := p.world(t)
@@ -156,7 +157,7 @@ func (p program) world(t *testing.T) *e2e.World {
 func (p program) run(t *testing.T, w *e2e.World, m *model, question string, more ...string) (out string, err error) {
 	t.Helper()
 	command := p.install(t)
-	place := place{home: filepath.Join(w.Dir, "home"), project: filepath.Join(w.Dir, "project"), model: m.server.URL}
+	place := place{home: filepath.Join(w.Dir, "home"), project: filepath.Join(w.Dir, "project"), model: m.server.URL, hurries: p.hurries}
 	place.goblin = append([]string{e2e.Goblin, "--config", w.Config, "stdio"}, more...)
 	require.NoError(t, os.MkdirAll(filepath.Join(place.project, ".git"), 0o700))
 	env := append(p.configure(t, place),

@@ -24,7 +24,8 @@ type program struct {
 	packages map[string]string // from npm, at exact versions
 	file     string            // the program in node_modules; our own script if the agent is a library
 	native   bool              // the file needs no Node
-	hurries  bool              // begins a turn with the tools that are listed after a second
+	mayHurry bool              // can begin a turn with the tools that are listed after a second
+	hurries  bool              // does so; others wait for Goblin
 	args     []string          // with the question
 
 	// configure writes the agent's files into home and its project, with Goblin as the
@@ -37,6 +38,7 @@ type place struct {
 	home, project string
 	model         string   // URL of the model server
 	goblin        []string // the command
+	hurries       bool     // see program
 }
 
 const node = "22.23.3"
@@ -44,7 +46,7 @@ const node = "22.23.3"
 var programs = []program{
 	{
 		name: "Codex", of: "@openai/codex", packages: map[string]string{"@openai/codex": "0.169.0"},
-		file: "@openai/codex/bin/codex.js", hurries: true,
+		file: "@openai/codex/bin/codex.js", mayHurry: true,
 		args: []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"},
 		configure: func(t *testing.T, p place) []string {
 			p.write(t, ".codex/config.toml", fmt.Sprintf(`model = "scripted"
@@ -58,7 +60,9 @@ env_key = "SCRIPTED_KEY"
 command = %q
 args = %s
 tool_timeout_sec = 120
-`, p.model+"/v1", p.goblin[0], e2e.Marshal(p.goblin[1:])))
+startup_timeout_sec = 60
+required = %t
+`, p.model+"/v1", p.goblin[0], e2e.Marshal(p.goblin[1:]), !p.hurries))
 			return []string{"SCRIPTED_KEY=none"}
 		},
 	},
