@@ -36,7 +36,6 @@ func TestInstallFromAModuleProxy(t *testing.T) {
 	tags := "interop,conformance,agents,soak,faults,e2e,systems,bench,release,man"
 	broken := inFolder(t, dir, "go", "list", "-tags", tags, "-test", "-deps", "-e", "-f", "{{with .Error}}{{.}}{{end}}", "./...")
 	require.Empty(t, strings.TrimSpace(broken))
-	inFolder(t, dir, "go", "build", "./...")
 
 	proxy, bin := t.TempDir(), t.TempDir()
 	publish(t, proxy, dir, files)

@@ -20,7 +20,8 @@ const root = "../../.."
 // modulePath is set by this program.
 const modulePath = "goblin"
 
-// repository returns a copy of the files of the repository.
+// repository returns a copy of the files of the repository, with the Go files of some
+// folders only. TestInstallFromAModuleProxy renames all of them.
 func repository(t *testing.T) string {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -31,6 +32,10 @@ func repository(t *testing.T) string {
 	}
 	to := t.TempDir()
 	for name := range bytes.SplitSeq(bytes.TrimSuffix(names, []byte{0}), []byte{0}) {
+		if folder := filepath.ToSlash(filepath.Dir(string(name))); strings.HasSuffix(string(name), ".go") &&
+			folder != "." && folder != "gateway/bench" && !strings.HasPrefix(folder, "gateway/deploy/") {
+			continue
+		}
 		text, err := os.ReadFile(filepath.Join(root, string(name)))
 		if os.IsNotExist(err) {
 			continue // deleted and not committed
@@ -111,7 +116,7 @@ func nothingNames(t *testing.T, dir, oldOwner string) {
 		}
 		return nil
 	}))
-	require.Greater(t, files, 500)
+	require.Greater(t, files, 10)
 }
 
 func TestRenameRefusesBadValues(t *testing.T) {
