@@ -246,3 +246,28 @@ func TestEvaluation(t *testing.T) {
 	require.Greater(t, f.recall5, 0.75)
 	require.Greater(t, f.mrr, 0.61)
 }
+
+// TestEvaluationByStyle prints recall@5 of the third set by style, and the misses of its
+// tuned half. It checks the minimum quality.
+func TestEvaluationByStyle(t *testing.T) {
+	rank := once(ours(t, toolCatalog(t)))
+	styles, tuned, held := thirdSet(t)
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	row := func(name string, tuned, held []question) (missed []string) {
+		forTuning, missed := evaluate(rank, tuned)
+		unseen, _ := evaluate(rank, held)
+		fmt.Fprintf(table, "| %s\t| %.2f\t| %.2f\t|\n", name, forTuning.recall5, unseen.recall5)
+		return missed
+	}
+	var allTuned, allHeld []question
+	for _, s := range styles {
+		for _, m := range row(s, tuned[s], held[s]) {
+			t.Logf("%s: %s", s, m)
+		}
+		allTuned, allHeld = append(allTuned, tuned[s]...), append(allHeld, held[s]...)
+	}
+	row("all", allTuned, allHeld)
+	require.NoError(t, table.Flush())
+	t.Logf("recall@5, tuned and held out:\n%s", b.String())
+}

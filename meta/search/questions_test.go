@@ -52,6 +52,33 @@ func secondSet(t testing.TB) (sentences, keywords []question) {
 	return sentences, keywords
 }
 
+// styled is a question of the third set. Its tools were drawn at random, and each question
+// was written from the definition of its tool, before any run. Every second question of a
+// style is held out: nothing is tuned by it.
+type styled struct {
+	question
+	Style string `json:"style"`
+}
+
+// thirdSet returns the names of styles in order, and the questions of each style to tune
+// by and held out.
+func thirdSet(t testing.TB) (styles []string, tuned, held map[string][]question) {
+	var all []styled
+	readJSON(t, "third.json", &all)
+	tuned, held = map[string][]question{}, map[string][]question{}
+	for _, s := range all {
+		if !slices.Contains(styles, s.Style) {
+			styles = append(styles, s.Style)
+		}
+		half := tuned
+		if len(tuned[s.Style]) > len(held[s.Style]) {
+			half = held
+		}
+		half[s.Style] = append(half[s.Style], s.question)
+	}
+	return styles, tuned, held
+}
+
 func questions(t testing.TB) []question {
 	var all []question
 	readJSON(t, "questions.json", &all)
@@ -68,7 +95,12 @@ func TestQuestionsAreAboutCollectedTools(t *testing.T) {
 	require.GreaterOrEqual(t, len(known), 150)
 	asked := map[string]bool{}
 	sentences, keywords := secondSet(t)
-	for _, q := range slices.Concat(questions(t), sentences, keywords) {
+	all := slices.Concat(questions(t), sentences, keywords)
+	styles, tuned, held := thirdSet(t)
+	for _, s := range styles {
+		all = slices.Concat(all, tuned[s], held[s])
+	}
+	for _, q := range all {
 		require.NotEmpty(t, q.Want, q.Ask)
 		require.False(t, asked[q.Ask], "asked twice: %s", q.Ask)
 		asked[q.Ask] = true
