@@ -35,3 +35,17 @@ func TestEveryPartOfALoadIsReported(t *testing.T) {
 		})
 	}
 }
+
+func TestOtherGatewaysThatCannotBeFetchedAreSkipped(t *testing.T) {
+	progs, err := builtPrograms()
+	require.NoError(t, err)
+	t.Setenv("PATH", "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	var said bytes.Buffer
+	l := &load{ctx: t.Context(), dir: t.TempDir(), progs: progs, scale: 0.01, lives: 1, out: report{to: &said}}
+	require.NoError(t, l.peers(), "%s", &said)
+	for _, row := range []string{"mcp-proxy 6.7.19 is skipped", "supergateway 4.0.0 is skipped", "| direct | ", "| `goblin serve` | "} {
+		require.Contains(t, said.String(), row)
+	}
+}

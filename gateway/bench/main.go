@@ -9,6 +9,7 @@
 //	go run ./gateway/bench -quick           20 seconds
 //	go run ./gateway/bench -only calls      only some measurements
 //	go run ./gateway/bench -against BINARY  compare with another Goblin, six minutes or one
+//	go run ./gateway/bench -peers           compare with other gateways from npm, two minutes
 //
 // With -against, each row starts its processes five times, or twice with -quick. The
 // minimum and the maximum of these ratios show how reliable a row is.
@@ -68,6 +69,7 @@ func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
 	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates, recording")
 	against := flag.String("against", "", "compare with this binary of Goblin instead of with a direct connection")
+	peers := flag.Bool("peers", false, "print Goblin beside other gateways, which npm installs, as Markdown")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -91,6 +93,9 @@ func run() error {
 	begin := time.Now()
 	if *against != "" {
 		return l.against(*against, *only)
+	}
+	if *peers {
+		return l.peers()
 	}
 	if err := l.all(*only); err != nil {
 		return err

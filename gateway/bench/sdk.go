@@ -20,6 +20,7 @@ func (p programs) sdkPrograms() (programs, error) {
 	return p, err
 }
 
+// serveSDK serves stdio, or Streamable HTTP at the address in the second argument.
 func serveSDK() error {
 	s := server.NewMCPServer("bench", "1", server.WithToolCapabilities(false))
 	var texts sync.Map // results of echo, by size
@@ -31,5 +32,8 @@ func serveSDK() error {
 		}
 		return mcp.NewToolResultText(text.(string)), nil
 	})
+	if len(os.Args) > 2 && strings.Contains(os.Args[2], ":") {
+		return server.NewStreamableHTTPServer(s).Start(os.Args[2])
+	}
 	return server.ServeStdio(s)
 }

@@ -91,8 +91,11 @@ func stream(p *client) func(int, string, int, time.Duration) ([]time.Duration, e
 var idMember = []byte(`"id":`)
 
 func idOf(answer []byte, size int) (int, error) {
-	_, rest, _ := bytes.Cut(answer[:min(len(answer), 100)], idMember)
-	end := bytes.IndexByte(rest, ',')
+	_, rest, found := bytes.Cut(answer[:min(len(answer), 100)], idMember)
+	if !found { // the TypeScript SDK writes the id last
+		_, rest, _ = bytes.Cut(answer[max(len(answer)-100, 0):], idMember)
+	}
+	end := bytes.IndexAny(rest, ",}")
 	id, err := strconv.Atoi(string(rest[:max(end, 0)]))
 	if err != nil || len(answer) < size {
 		return 0, fmt.Errorf("odd answer of %d bytes: %.200s", len(answer), answer)
