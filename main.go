@@ -120,7 +120,7 @@ func runUI(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) e
 	}
 	view := tui.New(tui.Options{
 		Registry: h.Registry(), Logger: h.Logger(),
-		Theme: cmp.Or(c.Theme(), h.Theme), Colors: h.Colors, ASCII: c.ASCII(), Images: h.Images, Keys: h.Keys,
+		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(), Images: h.Images, Keys: h.Keys,
 		ConfigKeys: reference.Reader(status.Config),
 		Daemon: tui.Daemon{
 			Config: status.Config, Demo: status.Demo, Address: status.Address,
@@ -521,7 +521,7 @@ missing. Damaged parts are listed in Logs.`,
 // showArchive runs the UI over a recording.
 func showArchive(ctx context.Context, r *serve.Recording, c *remoteui.Conn) error {
 	view := tui.New(tui.Options{
-		Registry: r.Registry, Theme: cmp.Or(c.Theme(), r.Theme), Colors: r.Colors, ASCII: c.ASCII(), Images: r.Images, Keys: r.Keys,
+		Registry: r.Registry, Theme: cmp.Or(c.Theme(), r.Theme), ASCII: c.ASCII(), Images: r.Images, Keys: r.Keys,
 		Recording: &tui.Recording{Name: r.Name, Start: r.Start, End: r.End, Summary: r.Summary()},
 		Daemon:    tui.Daemon{Config: r.Name, Command: r.Command},
 	})

@@ -1,6 +1,11 @@
 package registry
 
-import "slices"
+import (
+	"maps"
+	"slices"
+
+	"goblin/registry/termtext"
+)
 
 // SetNotice sets a line without secrets that all UIs show; "" removes it.
 func (r *Registry) SetNotice(text string) {
@@ -43,6 +48,22 @@ func (r *Registry) SetMistakes(all []Mistake) {
 func (r *Registry) Mistakes() []Mistake {
 	if all := r.mistakes.Load(); all != nil {
 		return *all
+	}
+	return nil
+}
+
+// SetStyleColors replaces the config's colors of all UIs, by [termtext.StyleNames].
+func (r *Registry) SetStyleColors(colors map[string]termtext.StyleColor) {
+	colors = maps.Clone(colors)
+	if old := r.colors.Swap(&colors); old == nil && len(colors) > 0 || old != nil && !maps.Equal(*old, colors) {
+		r.feed.publish(Servers)
+	}
+}
+
+// StyleColors returns the config's colors. Callers must not modify them.
+func (r *Registry) StyleColors() map[string]termtext.StyleColor {
+	if colors := r.colors.Load(); colors != nil {
+		return *colors
 	}
 	return nil
 }

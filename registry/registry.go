@@ -13,6 +13,7 @@ import (
 
 	"goblin/registry/definition"
 	"goblin/registry/names"
+	"goblin/registry/termtext"
 )
 
 // Options configures the catalog. Zero values mean defaults.
@@ -53,6 +54,7 @@ type Registry struct {
 
 	notice        atomic.Pointer[string]
 	mistakes      atomic.Pointer[[]Mistake]
+	colors        atomic.Pointer[map[string]termtext.StyleColor]
 	ruleState     atomic.Pointer[RuleState]
 	states        stateTable
 	subscriptions subscriptionTable

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/termtext"
 	"goblin/tui/activity"
 	"goblin/tui/breakpoints"
 	"goblin/tui/dialog"
@@ -44,6 +46,7 @@ type app struct {
 	pastes       *paste.Reader
 
 	themeName string
+	colors    map[string]termtext.StyleColor
 	images    *images.Renderer
 	keys      keys.Table
 	mouse     bool
@@ -89,7 +92,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.rules = breakpoints.New(a.Context)
 	a.Actions, a.KeyOf = keymap.Rebind(o.Keys), a.keyOf
 	a.keys = a.bindings()
-	a.themeName = o.Theme
+	a.themeName, a.colors = o.Theme, o.Registry.StyleColors()
 	a.W, a.H = t.Size()
 	a.setImages()
 	a.SetTheme()
@@ -119,7 +122,7 @@ func (a *app) SetTheme() {
 	if dark, known := a.Term.Dark(); known {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
-	a.Theme = theme.New(theme.Options{Theme: a.themeName, Colors: a.o.Colors, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
+	a.Theme = theme.New(theme.Options{Theme: a.themeName, Colors: a.colors, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
 	fresh := a.Theme.Spinner()
 	if a.isSpinning { // a new spinner would ignore the ticks of the running one
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style
@@ -316,7 +319,7 @@ func (a *app) spinIfBusy() tea.Cmd {
 func (a *app) ReloadLists() tea.Cmd { return a.refreshPanes(registry.AllChanges) }
 
 func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
-	var cmds []tea.Cmd
+	cmds := []tea.Cmd{a.recolor()}
 	for _, p := range a.Panes {
 		if mine := what & p.Watches(); mine != 0 {
 			cmds = append(cmds, p.Refresh(mine))
@@ -335,6 +338,17 @@ func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
 		a.announceClients()
 	}
 	return tea.Batch(cmds...)
+}
+
+// recolor applies changed colors of the config.
+func (a *app) recolor() tea.Cmd {
+	colors := a.Reg.StyleColors()
+	if maps.Equal(colors, a.colors) {
+		return nil
+	}
+	a.colors = colors
+	a.SetTheme()
+	return a.Details[a.Open].Build(true, false)
 }
 
 func (a *app) announceClients() {

@@ -383,11 +383,12 @@ func TestAClosedPaletteRunsNothing(t *testing.T) {
 	require.Equal(t, pane.PaneServers, r.app.Open, "Enter waited for the search")
 }
 
-func TestColorsOfTheConfigAreUsed(t *testing.T) {
+func TestColorsOfTheConfigApplyAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 80, 24, colourEnv)
-	r.app.o.Colors = map[string]termtext.StyleColor{"accent": {Dark: "201", Light: "54"}}
 	r.runCommand("theme dark")
+	r.reg.SetStyleColors(map[string]termtext.StyleColor{"accent": {Dark: "201", Light: "54"}})
+	r.refresh(registry.Servers)
 	require.Contains(t, r.app.View(), "\x1b[1;38;5;201mgoblin")
 	r.runCommand("theme light")
 	require.Contains(t, r.app.View(), "\x1b[1;38;5;54mgoblin")

@@ -91,9 +91,8 @@ func (h *Daemon) runs(now time.Time) string {
 type Options struct {
 	Registry  *registry.Registry
 	Daemon    Daemon
-	Recording *Recording                     // nil for a running gateway
-	Theme     string                         // see [theme.Themes]; "" is "auto"
-	Colors    map[string]termtext.StyleColor // replace the theme's colors
+	Recording *Recording // nil for a running gateway
+	Theme     string     // see [theme.Themes]; "" is "auto"
 	ASCII     bool
 	Images    string              // see [images.ChooseProtocol]; "" is "auto"
 	Keys      map[string][]string // by action, overriding the defaults; see goblin/registry/keymap

@@ -1,9 +1,5 @@
 package config
 
-import (
-	"slices"
-)
-
 // DifferingServers compares the servers of two configs. changed has the keys of each
 // changed server; without keys, the value of a variable changed.
 func (c *Config) DifferingServers(o *Config) (added, removed []string, changed map[string][]string) {
@@ -42,12 +38,10 @@ func (c *Config) DifferingLiveSettings(o *Config) (found []string) {
 		switch f.name {
 		case "servers", "mcpServers":
 		case "gateway":
-			for _, f := range gatewayKeys() {
-				if name := "gateway." + f.name; slices.Contains(liveSettings, name) && !f.same(&c.Gateway, &o.Gateway) {
-					found = append(found, name)
-				}
-			}
-		case "search", "lua", "log", "tui": // see DifferingSettings
+			found = append(found, differingKeys("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway, true)...)
+		case "tui":
+			found = append(found, differingKeys("tui.", tuiKeys(), &c.TUI, &o.TUI, true)...)
+		case "search", "lua", "log": // see DifferingSettings
 		case "rules":
 			if !c.RulesEqual(o) {
 				found = append(found, f.name)

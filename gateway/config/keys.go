@@ -392,19 +392,19 @@ func tuiKeys() []field[TUI] {
 // DifferingSettings lists the settings that differ between two configs, such as
 // "gateway.listen". It omits servers, profiles and settings that apply immediately.
 func (c *Config) DifferingSettings(o *Config) []string {
-	found := differingKeys("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway)
-	found = append(found, differingKeys("search.", searchKeys(), &c.Search, &o.Search)...)
-	found = append(found, differingKeys("lua.", luaKeys(), &c.Lua, &o.Lua)...)
-	found = append(found, differingKeys("log.", logKeys(), &c.Log, &o.Log)...)
-	return append(found, differingKeys("tui.", tuiKeys(), &c.TUI, &o.TUI)...)
+	found := differingKeys("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway, false)
+	found = append(found, differingKeys("search.", searchKeys(), &c.Search, &o.Search, false)...)
+	found = append(found, differingKeys("lua.", luaKeys(), &c.Lua, &o.Lua, false)...)
+	found = append(found, differingKeys("log.", logKeys(), &c.Log, &o.Log, false)...)
+	return append(found, differingKeys("tui.", tuiKeys(), &c.TUI, &o.TUI, false)...)
 }
 
 // liveSettings apply as soon as they are edited.
-var liveSettings = []string{"gateway.roots", "gateway.meta_tools", "gateway.meta_tools_above"}
+var liveSettings = []string{"gateway.roots", "gateway.meta_tools", "gateway.meta_tools_above", "tui.colors"}
 
-func differingKeys[T any](section string, table []field[T], a, b *T) (found []string) {
+func differingKeys[T any](section string, table []field[T], a, b *T, live bool) (found []string) {
 	for _, f := range table {
-		if name := section + f.name; !slices.Contains(liveSettings, name) && !f.same(a, b) {
+		if name := section + f.name; slices.Contains(liveSettings, name) == live && !f.same(a, b) {
 			found = append(found, name)
 		}
 	}

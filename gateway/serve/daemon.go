@@ -18,7 +18,6 @@ import (
 	"goblin/gateway/daemon"
 	"goblin/gateway/remoteui"
 	"goblin/gateway/stack"
-	"goblin/registry/termtext"
 )
 
 // UIs run in the daemon, one [ShowFunc] each. Their terminals connect through a relay, in
@@ -41,8 +40,6 @@ type Daemon struct {
 	*stack.Stack
 	// Theme is the config's theme, for UIs that request none.
 	Theme string
-	// Colors are the config's colors of the UI.
-	Colors map[string]termtext.StyleColor
 	// Images is the config's setting for images.
 	Images string
 	// Keys are the config's keys by UI action.
@@ -60,7 +57,7 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	if err != nil {
 		exe = "" // shown by name then
 	}
-	h := &Daemon{Theme: s.cfg.TUI.Theme, Colors: s.cfg.TUI.Colors, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
+	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Getenv: p.App.Getenv, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Endpoint: &s.endpoint, FindEndpoint: func() (daemon.Endpoint, error) { return p.App.FindDaemon(s.cfg.Path) },

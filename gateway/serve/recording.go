@@ -21,7 +21,6 @@ const progressInterval = 200 * time.Millisecond
 type Recording struct {
 	*archive.Archive
 	Theme, Images string
-	Colors        map[string]termtext.StyleColor
 	Keys          map[string][]string
 	Command       []string // for clients, shown to users
 	Saved         string   // folder of saved calls, or ""
@@ -53,7 +52,8 @@ func (p *Process) OpenRecording(ctx context.Context, path string, o archive.Opti
 		s.cfg = cfg
 	}
 	r.Saved = p.App.SavedDir(s.cfg)
-	r.Theme, r.Colors, r.Images, r.Keys = s.cfg.TUI.Theme, s.cfg.TUI.Colors, s.cfg.TUI.Images, s.cfg.TUI.Keys
+	r.Registry.SetStyleColors(s.cfg.TUI.Colors)
+	r.Theme, r.Images, r.Keys = s.cfg.TUI.Theme, s.cfg.TUI.Images, s.cfg.TUI.Keys
 	t := p.terminal(p.In, p.Out, s)
 	showing, release := p.holdTerminal(ctx, t)
 	defer release()

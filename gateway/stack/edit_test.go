@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -156,6 +157,15 @@ func TestAnEditOfTheConfigIsReported(t *testing.T) {
 	lacks, err := i.TryEdit(within(t), report.ServerEdit{Entry: entry})
 	require.Error(t, err, "the file changed")
 	require.Empty(t, lacks)
-	_, _, _, err = i.OpenConfig("none")
+	_, _, reload, err = i.OpenConfig("none")
 	require.NoError(t, err)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	write(string(text) + "tui: {colors: {title: red}}\n")
+	result = reload()
+	require.Equal(t, "reloaded: tui.colors", result.String())
+	require.Equal(t, "1", i.registry.StyleColors()["title"].Dark)
+	write(string(text) + "tui: {colors: {title: redd}}\n")
+	require.True(t, reload().Invalid)
+	require.Equal(t, strings.Count(string(text), "\n")+1, i.registry.Mistakes()[0].Line)
 }

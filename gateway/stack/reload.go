@@ -89,7 +89,7 @@ func (i *Stack) reportInvalid(err error) {
 // serves reports whether the served config has the same settings, profiles and rules. The
 // caller holds reloadMu.
 func (i *Stack) serves(cfg *config.Config) bool {
-	return len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) && i.servedConfig.RulesEqual(cfg)
+	return len(i.servedConfig.DifferingSettings(cfg))+len(i.servedConfig.DifferingLiveSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) && i.servedConfig.RulesEqual(cfg)
 }
 
 // reload reports whether it logged anything. meant accepts a file without servers.
@@ -123,6 +123,7 @@ func (i *Stack) reload(meant bool) bool {
 	later := i.o.Config.DifferingSettings(cfg)
 	i.editWarning.Store(nil)
 	i.registry.SetMistakes(nil)
+	i.registry.SetStyleColors(cfg.TUI.Colors)
 	if len(later) > 0 {
 		notice := "edited settings take effect at the next start: " + strings.Join(later, ", ")
 		i.editWarning.Store(&notice)

@@ -173,6 +173,7 @@ func New(o Options) (*Stack, error) {
 	mask, options := o.Mask, gateway.RegistryOptions(o.Config)
 	options.Redact = mask.String
 	reg := registry.New(options)
+	reg.SetStyleColors(o.Config.TUI.Colors)
 	lines := logs.NewLimiter(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
 	o.Logger = slog.New(lines)
 	i := &Stack{

@@ -26,7 +26,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/archive gateway/callstore gateway/cli gateway/command gateway/config gateway/config/reference gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
 
-	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows no transport, UI or gateway"},
+	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest registry/termtext", "the catalog knows no transport, UI or gateway"},
 	{"registry/cache", "", "a leaf: bounded collections of any values"},
 	{"registry/candidate", "", "a leaf: describes servers for the gateway and the UI"},
 	{"registry/report", "", "a leaf: types of reports, not how they are counted"},
