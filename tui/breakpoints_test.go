@@ -146,7 +146,7 @@ func TestAStoppedRequestIsAnnouncedAndTakesNoKeys(t *testing.T) {
 	r.typeText("s!d").keys("enter")
 	require.Equal(t, "des!d", r.filterText())
 	require.Empty(t, r.backend.acts)
-	require.Contains(t, r.line("work.yaml"), "! 1 stopped, ! shows it")
+	require.Contains(t, r.line("work.yaml"), "1 request stopped (!)")
 	r.keys("esc c")
 	r.setRules(r.stop(7), r.stop(8, func(s *registry.StoppedRequest) { s.Client = "cur\x1b[2Jsor" }))
 	require.Contains(t, r.screen(), "Call odd_delete_all", "the form stays in front")

@@ -115,65 +115,119 @@ func (a *app) configName() string {
 	return a.o.Daemon.Config[strings.LastIndexAny(a.o.Daemon.Config, `/\`)+1:]
 }
 
-// segment is a part of the header. A click runs its action, if it has one.
+// segment is a part of the header. A click runs its action, if it has one. Without room,
+// segments are left out whole, those with the lowest rank first.
 type segment struct {
-	text string
-	run  func() tea.Cmd
+	text  string
+	rank  rank
+	run   func() tea.Cmd
+	short string // replaces the text of a kept segment without room
 }
+
+type rank int
+
+const (
+	rankAddress rank = iota
+	rankRate
+	rankUIs
+	rankClients
+	rankMouse
+	rankRunning
+	rankTitle
+	rankConfig
+	rankIdle
+	rankServers
+	rankPaused
+	rankQuestions
+	kept // always shown
+)
 
 const segmentGap = "  "
 
-// headerSegments returns the parts of the header, for drawing and for clicks.
+// headerSegments returns the parts of the header that have room, for drawing and clicks.
 func (a *app) headerSegments() (left, right []segment) {
 	if a.o.Recording != nil {
-		return a.recordingSegments(), nil
+		left = a.recordingSegments()
+	} else {
+		left, right = a.leftSegments(), a.rightSegments()
 	}
-	lk, h := a.Theme, &a.header
-	add := func(run func() tea.Cmd, style theme.Style, format string, args ...any) {
-		left = append(left, segment{style.On(fmt.Sprintf(format, args...)), run})
+	width := func() int {
+		w := theme.Width(joinSegments(left)) + 2 // margins
+		if len(right) > 0 {
+			w += theme.Width(joinSegments(right)) + len(segmentGap)
+		}
+		return w
 	}
-	add(nil, lk.Accent, "goblin")
-	if name := a.configName(); name != "" {
-		add(nil, "", "%s", uicontext.SanitizeLine(name))
+	for r := rankAddress; r < kept && width() > a.W; r++ {
+		without := func(s segment) bool { return s.rank == r }
+		left, right = slices.DeleteFunc(left, without), slices.DeleteFunc(right, without)
 	}
-	if text := a.home().Badge(); text != "" {
-		add(a.home().Next, lk.Bad, "%s", text)
-	}
-	left = append(left, a.serverSegments()...)
-	add(a.showClients, "", "clients %d", h.clients)
-	if h.screens > 1 {
-		add(a.showClients, "", "UIs %d", h.screens)
-	}
-	add(func() tea.Cmd { return a.ShowTraffic("") }, "", "%s req/s", &h.rate)
-	if n := a.Logs().InFlight(); n > 0 {
-		add(a.showInFlight, "", "in flight %d", n)
-	}
-	if h.running > 0 {
-		add(a.showInFlight, "", "running %d", h.running)
-	}
-	if n := a.questions.Questions.Len(); n > 0 {
-		add(a.questions.Answer, lk.Warn, "?%d %s answers", n, a.KeyOf("answer"))
-	}
-	if text := uicontext.RecordingMark(h.record); text != "" {
-		right = append(right, segment{text: lk.Bad.On(text)})
-	}
-	if a.Logs().Paused {
-		right = append(right, segment{"[paused]", func() tea.Cmd { return a.Visit(pane.PaneLogs) }})
-	}
-	if !a.mouse {
-		right = append(right, segment{text: "no mouse"})
-	}
-	if a.o.Daemon.Address != "" && a.W >= 120 {
-		right = append(right, segment{text: lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address))})
+	for _, all := range [][]segment{right, left} {
+		for i := range all {
+			if all[i].short != "" && width() > a.W {
+				all[i].text = all[i].short
+			}
+		}
 	}
 	return left, right
+}
+
+func (a *app) leftSegments() (left []segment) {
+	lk, h := a.Theme, &a.header
+	add := func(r rank, run func() tea.Cmd, format string, args ...any) {
+		left = append(left, segment{text: fmt.Sprintf(format, args...), rank: r, run: run})
+	}
+	add(rankTitle, nil, "%s", lk.Accent.On("goblin"))
+	if name := a.configName(); name != "" {
+		add(rankConfig, nil, "%s", uicontext.SanitizeLine(name))
+	}
+	for _, m := range a.home().Marks() {
+		left = append(left, segment{lk.Bad.On(m.Text), kept, m.Run, lk.Bad.On(m.Short)})
+	}
+	left = append(left, a.serverSegments()...)
+	add(rankClients, a.showClients, "clients %s", uicontext.FormatCount(h.clients))
+	if h.screens > 1 {
+		add(rankUIs, a.showClients, "UIs %s", uicontext.FormatCount(h.screens))
+	}
+	add(rankRate, func() tea.Cmd { return a.ShowTraffic("") }, "%s req/s", &h.rate)
+	if n := a.Logs().InFlight(); n > 0 {
+		add(rankRunning, a.showInFlight, "in flight %s", uicontext.FormatCount(n))
+	}
+	if h.running > 0 {
+		add(rankRunning, a.showInFlight, "running %d", h.running)
+	}
+	if n := a.questions.Questions.Len(); n > 0 {
+		add(rankQuestions, a.questions.Answer, "%s", lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
+	}
+	return left
+}
+
+func (a *app) rightSegments() (right []segment) {
+	lk := a.Theme
+	if text := uicontext.RecordingMark(a.header.record); text != "" {
+		short, _, failed := strings.Cut(text, ",")
+		if short, _, _ = strings.Cut(short, " "); failed || short != text {
+			short += lk.Failed
+		}
+		right = append(right, segment{text: lk.Bad.On(text), rank: kept, short: lk.Bad.On(short)})
+	}
+	if a.Logs().Paused {
+		right = append(right, segment{text: "[paused]", rank: rankPaused, run: func() tea.Cmd { return a.Visit(pane.PaneLogs) }})
+	}
+	if !a.mouse {
+		right = append(right, segment{text: "no mouse", rank: rankMouse})
+	}
+	if a.o.Daemon.Address != "" && a.W >= 120 {
+		right = append(right, segment{text: lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address)), rank: rankAddress})
+	}
+	return right
 }
 
 // serverSegments counts the servers by state. Each count shows its servers.
 func (a *app) serverSegments() (all []segment) {
 	lk, h := a.Theme, &a.header
-	add := func(text string, is func(registry.ServerState) bool) {
-		all = append(all, segment{text, func() tea.Cmd {
+	add := func(r rank, text string, is func(registry.ServerState) bool) {
+		all = append(all, segment{text: text, rank: r, run: func() tea.Cmd {
 			var states []string
 			for _, s := range a.Reg.States() {
 				if label := s.State.Label(); is(s) && !slices.Contains(states, label) {
@@ -184,16 +238,16 @@ func (a *app) serverSegments() (all []segment) {
 		}})
 	}
 	if h.ready > 0 || h.servers == 0 {
-		add(lk.Good.On(lk.Up)+fmt.Sprintf(" %d up", h.ready), func(s registry.ServerState) bool { return s.State == registry.StateReady })
+		add(rankServers, lk.Good.On(lk.Up)+fmt.Sprintf(" %d up", h.ready), func(s registry.ServerState) bool { return s.State == registry.StateReady })
 	}
 	if h.idle > 0 {
-		add(fmt.Sprintf("%s %d idle", lk.Disabled, h.idle), func(s registry.ServerState) bool { return s.State == registry.StateSleeping })
+		add(rankIdle, fmt.Sprintf("%s %d idle", lk.Disabled, h.idle), func(s registry.ServerState) bool { return s.State == registry.StateSleeping })
 	}
 	if h.starting > 0 {
-		add(a.Spin.View()+fmt.Sprintf(" connecting %d of %d", h.starting, h.servers), func(s registry.ServerState) bool { return s.State == registry.StateConnecting })
+		add(rankServers, a.Spin.View()+fmt.Sprintf(" connecting %d of %d", h.starting, h.servers), func(s registry.ServerState) bool { return s.State == registry.StateConnecting })
 	}
 	if h.down > 0 {
-		add(lk.Bad.On(fmt.Sprintf("%s %d down", lk.Failed, h.down)), pane.IsDown)
+		add(rankServers, lk.Bad.On(fmt.Sprintf("%s %d down", lk.Failed, h.down)), pane.IsDown)
 	}
 	return all
 }
@@ -220,25 +274,29 @@ func segmentAt(all []segment, x int) *segment {
 	return nil
 }
 
-func (a *app) clickHeader(x int) tea.Cmd {
+// segmentAtColumn returns a visible segment, or nil.
+func (a *app) segmentAtColumn(x int) *segment {
 	left, right := a.headerSegments()
-	hit, end := segmentAt(left, x-1), a.W-1-theme.Width(joinSegments(right))
-	if len(right) > 0 && x >= end {
-		hit = segmentAt(right, x-end)
+	if end := a.W - 1 - theme.Width(joinSegments(right)); len(right) > 0 && x >= end {
+		return segmentAt(right, x-end)
 	}
-	if hit == nil || hit.run == nil {
-		return nil
+	return segmentAt(left, x-1)
+}
+
+func (a *app) clickHeader(x int) tea.Cmd {
+	if hit := a.segmentAtColumn(x); hit != nil && hit.run != nil {
+		return hit.run()
 	}
-	return hit.run()
+	return nil
 }
 
 func (a *app) headerLine() string {
 	left, right := a.headerSegments()
-	end := joinSegments(right) + " "
-	if a.o.Recording != nil {
-		end = ""
+	end := ""
+	if len(right) > 0 {
+		end = segmentGap + joinSegments(right) + " "
 	}
-	return a.Theme.Sides(a.appendSparklines(" "+joinSegments(left), a.W-theme.Width(end)-1), end, a.W)
+	return a.Theme.Sides(a.appendSparklines(" "+joinSegments(left), a.W-max(theme.Width(end), 1)), end, a.W)
 }
 
 func (a *app) appendSparklines(line string, room int) string {
@@ -338,6 +396,11 @@ func (a *app) barLine() string {
 		// The folder would leave too little room for the mistake.
 		if path := a.o.Daemon.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
+		}
+		if key := a.KeyOf("mistakes"); len(a.Reg.Mistakes()) == 1 {
+			notice += " (" + key + " shows it)"
+		} else { // the command is for other terminals
+			notice = strings.Replace(notice, ": goblin validate)", ", "+key+" shows them)", 1)
 		}
 		right = lk.Bad.On(uicontext.CutBefore(lk, uicontext.SanitizeLine(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
 		if left == "" {

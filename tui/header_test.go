@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/theme"
 )
 
 // A daemon once survived the end of its terminal. The next UI silently showed servers in
@@ -60,7 +62,7 @@ func TestWhatANoticeLeavesOutIsInSight(t *testing.T) {
 		r.reg.SetNotice(`config not reloaded: /etc/goblin/work.yaml:3: unknown key "comand" in server "files"; did you mean "command"? Keys are described in the manual` + more)
 		r.refresh(registry.Servers)
 		line := r.line("config not reloaded: work.yaml:3:")
-		require.True(t, strings.HasSuffix(line, "…"+more), line)
+		require.True(t, strings.HasSuffix(line, "… (and 2 more, ! shows them)"), line)
 	}
 }
 
@@ -125,4 +127,49 @@ func TestBadgeCountsUpdatesThoughSubscriptionsGo(t *testing.T) {
 	r.reg.DropSubscription("files", configURI)
 	r.refresh(registry.Subscriptions)
 	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
+}
+
+// Whole segments leave the header, in a fixed order, and all visible ones stay links.
+func TestTheHeaderDropsWholeSegmentsAtEveryWidth(t *testing.T) {
+	t.Parallel()
+	r := newAlertsUI(t, 200, 24, plainEnv)
+	r.reg.SetSession(registry.Session{ID: "ui2", Screen: true})
+	r.setState("files", registry.ServerState{State: registry.StateSleeping})
+	r.setState("new", registry.ServerState{State: registry.StateConnecting})
+	r.app.o.Daemon.Address, r.app.header.running = "http://127.0.0.1:27333/mcp", 1
+	r.refresh(registry.AllChanges).tick(time.Second)
+	r.app.Logs().Paused, r.app.mouse = true, false
+	r.app.header.running = 1
+	order := []string{
+		"27333/mcp", "req/s", "UIs 2", "clients 2", "no mouse", "in flight 1", "running 1", "goblin", "work.yaml", "1 idle", "1 up", "connecting 1 of 5", "2 down", "[paused]", "?1 a answers",
+	}
+	dropped := 0
+	for w := 200; w >= 40; w-- {
+		r.resize(w, 24)
+		line := strings.Split(r.screen(), "\n")[0]
+		require.NotContains(t, line, "…", w)
+		require.Regexp(t, `^ .*(9 alerts \(!\)|!9)  2 (requests )?stopped  (config invalid|bad config)  .*(REC stopped|REC!)`, line, w)
+		gone := 0
+		for _, text := range order {
+			if !strings.Contains(line, text) {
+				gone++
+			} else {
+				require.NotContains(t, order[:gone], text, "%d columns: %s", w, line)
+			}
+		}
+		require.GreaterOrEqual(t, gone, dropped, "%d columns: %s", w, line)
+		dropped = gone
+		left, right := r.app.headerSegments()
+		for _, all := range [][]segment{left, right} {
+			for _, s := range all {
+				text := ansi.Strip(s.text)
+				require.Contains(t, line, text)
+				before, _, _ := strings.Cut(line, text)
+				require.Equal(t, s.text, r.app.segmentAtColumn(theme.Width(before)).text, "%d columns", w)
+			}
+		}
+	}
+	require.Equal(t, len(order), dropped)
+	r.app.mouse = true
+	require.Contains(t, r.click("!9", "config invalid").screen(), "Config not reloaded")
 }

@@ -66,7 +66,7 @@ func TestGoldenHomeWithAlerts(t *testing.T) {
 func TestTheKeyOfAlertsGoesThroughAllOfThem(t *testing.T) {
 	t.Parallel()
 	r := newAlertsUI(t, 120, 40, plainEnv)
-	require.Contains(t, r.line("work.yaml"), "! 9, 2 stopped, ! shows it")
+	require.Contains(t, r.line("work.yaml"), "9 alerts (!)  2 requests stopped  config invalid")
 	places := []string{
 		"Breakpoints 3", "Breakpoints 3", "Which one?", "Config not reloaded: 2 errors", "> ! needs login weather", "> ! retrying    legacy",
 		"> ! github_create_issue", "> 12:00:56", "[Goblin",

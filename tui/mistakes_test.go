@@ -20,7 +20,7 @@ func TestAnInvalidConfigIsMarkedUntilItIsValid(t *testing.T) {
 	}
 	r.reg.SetMistakes(all)
 	r.refresh(registry.Servers).tick(time.Hour)
-	require.Contains(t, r.line("work.yaml"), "! config invalid")
+	require.Contains(t, r.line("work.yaml"), "config invalid (!)")
 	r.keys("!")
 	for _, want := range []string{"Config not reloaded: 2 errors", "work.yaml", " 3 ", " 12 ", "did you mean", "duplicate server"} {
 		require.Contains(t, r.screen(), want)

@@ -11,7 +11,6 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/palette"
 	"goblin/tui/pane"
-	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
@@ -72,26 +71,20 @@ func (a *app) showRecording() tea.Cmd {
 	return a.Logs().Choose(pane.TabTraffic)
 }
 
-// recordingSegments are the header's parts for a recording. Parts without room are left
-// out.
+// recordingSegments are the header's parts for a recording.
 func (a *app) recordingSegments() []segment {
 	lk, r := a.Theme, a.o.Recording
 	name := strings.TrimSuffix(strings.TrimSuffix(r.Name, ".gz"), ".jsonl")
-	all := []segment{{text: lk.Accent.On("goblin")}, {text: lk.Warn.On("recording") + " " + uicontext.SanitizeLine(name)}}
-	add := func(text string, run func() tea.Cmd) {
-		if 1+theme.Width(joinSegments(all))+len(segmentGap)+theme.Width(text) < a.W {
-			all = append(all, segment{text, run})
-		}
-	}
+	all := []segment{{text: lk.Accent.On("goblin"), rank: kept}, {text: lk.Warn.On("recording") + " " + uicontext.SanitizeLine(name), rank: kept}}
 	if !r.Start.IsZero() {
-		add(r.span(), nil)
+		all = append(all, segment{text: r.span(), rank: rankQuestions})
 	}
-	add(fmt.Sprintf("servers %d", a.header.servers), func() tea.Cmd { return a.Visit(pane.PaneServers) })
+	all = append(all, segment{text: fmt.Sprintf("servers %d", a.header.servers), rank: rankServers, run: func() tea.Cmd { return a.Visit(pane.PaneServers) }})
 	if n := a.header.clients; n > 0 {
-		add(fmt.Sprintf("clients %d", n), a.showClients)
+		all = append(all, segment{text: fmt.Sprintf("clients %d", n), rank: rankClients, run: a.showClients})
 	}
 	if n := a.Logs().InFlight(); n > 0 {
-		add(fmt.Sprintf("in flight %d", n), a.showInFlight)
+		all = append(all, segment{text: fmt.Sprintf("in flight %d", n), rank: rankUIs, run: a.showInFlight})
 	}
 	return all
 }

@@ -127,7 +127,7 @@ func (d *Setup) blocks() []viewer.Section {
 			"`${NAME}` is replaced by an environment variable.\n\n" +
 			"A JSON file with `mcpServers`, as in Claude Desktop, works unchanged: `goblin --config servers.json`. " +
 			"Entries that would start Goblin itself are ignored.\n\n" +
-			"`goblin validate` reports all mistakes in one run. " + follow},
+			"The UI lists mistakes as an alert (`:alert`); so does `goblin validate` in a shell. " + follow},
 		{Title: "Your clients", Kind: viewer.Markdown, Text: "`goblin init` imports the servers of your clients. `goblin install CLIENT` adds Goblin to " +
 			"a client's config; `goblin uninstall` removes it. Each client starts Goblin, and all share one daemon. " +
 			"The entry (**y** copies it):\n"},

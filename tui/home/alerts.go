@@ -289,31 +289,33 @@ func (p *Pane) Count() (n int) {
 	return n
 }
 
-// Badge returns the alerts' mark for the header, or "".
-func (p *Pane) Badge() string {
+// Mark is a part of the header about alerts.
+type Mark struct {
+	Text, Short string // Short is for narrow terminals
+	Run         func() tea.Cmd
+}
+
+// Marks returns the number of alerts with their key, and the most urgent ones by name.
+func (p *Pane) Marks() (all []Mark) {
 	n := p.Count()
-	if n == 0 {
-		return ""
+	for i := range p.all {
+		switch first := p.all[i].targets[0]; p.all[i].kind {
+		case stoppedRequests:
+			n := p.all[i].count
+			all = append(all, Mark{termtext.Count(n, "request") + " stopped", uicontext.FormatCount(n) + " stopped", func() tea.Cmd { return p.lead(first) }})
+		case invalidConfig:
+			all = append(all, Mark{"config invalid", "bad config", func() tea.Cmd { return p.lead(first) }})
+		}
 	}
-	text := fmt.Sprintf("! %d", n)
-	switch first := &p.all[0]; {
-	case first.kind == stoppedRequests && first.count == n:
-		text += " stopped"
-	case first.kind == stoppedRequests:
-		text += fmt.Sprintf(", %d stopped", first.count)
-	case first.kind == invalidConfig && n == 1:
-		text = "! config invalid"
-	case slices.ContainsFunc(p.all, func(al alert) bool { return al.kind == invalidConfig }):
-		text += ", config invalid"
-	}
+	key := " (" + p.app.KeyOf("mistakes") + ")"
 	switch {
-	case p.app.W < 100:
-	case strings.HasSuffix(text, "stopped"), strings.HasSuffix(text, "invalid"):
-		text += ", " + p.app.KeyOf("mistakes") + " shows it"
-	default:
-		text = "! " + termtext.Count(n, "alert")
+	case n == 0:
+		return nil
+	case len(all) == 1 && len(p.all) == 1:
+		all[0].Text += key
+		return all
 	}
-	return text
+	return slices.Insert(all, 0, Mark{termtext.Count(n, "alert") + key, "!" + uicontext.FormatCount(n), p.Next})
 }
 
 // Next goes to the most urgent alert that the user has not seen, or starts again.

@@ -104,7 +104,7 @@ func (d *keyHelp) Lines(w, h int) []string {
 			{Kind: viewer.Text, Text: plain(d.key.Text)},
 			{Kind: viewer.Fields, Fields: fields},
 			{Title: "Example", Kind: viewer.Text, Text: strings.TrimSuffix(d.key.Example, "\n")},
-			{Kind: viewer.Note, Text: "NAME stands for a name that you choose. \"goblin validate\" checks the config."},
+			{Kind: viewer.Note, Text: "NAME stands for a name that you choose. Mistakes in the config are alerts."},
 		}, viewer.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
 		}

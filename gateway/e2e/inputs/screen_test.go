@@ -46,7 +46,7 @@ func TestAScreenOverAnOwnConfig(t *testing.T) {
 	bad := strings.TrimRight(string(good), "\n") + "\nsurprise: 1\nanother: 2\n"
 	line := strings.Count(string(bad), "\n")
 	require.NoError(t, os.WriteFile(w.Config, []byte(bad), 0o600))
-	p.Shows("! config invalid")
+	p.Shows("config invalid (!)")
 	p.Types("!")
 	p.Shows("Config not reloaded: 2 errors", "surprise", "another")
 	p.Types("j")

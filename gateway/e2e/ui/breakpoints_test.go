@@ -42,7 +42,7 @@ func TestAnAgentsCallsAreStoppedChangedDeniedAndTimedOut(t *testing.T) {
 	p.Keys("Enter")
 	p.Shows("Added rule", "B lists the rules")
 	id := deletion(agent)
-	p.Shows("! 1 stopped", "is stopped; ! shows it")
+	p.Shows("1 request stopped (!)", "is stopped; ! shows it")
 	require.True(t, agent.Works(e2e.Obj{"name": "shop_other", "arguments": e2e.Obj{}}))
 	require.Equal(t, 1, shop.Count("tools/call"))
 	agent.WaitNote("notifications/progress", func(params json.RawMessage) bool {
@@ -116,7 +116,7 @@ func TestAnAgentsCallsAreStoppedChangedDeniedAndTimedOut(t *testing.T) {
 	p.Keys("Escape")
 	p.Hides("Breakpoints")
 	id = deletion(agent)
-	p.Shows("! 1 stopped")
+	p.Shows("1 request stopped (!)")
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 	require.True(t, func() bool { m := agent.End(id); return m.Failed() }())

@@ -35,7 +35,7 @@ func TestHomeShowsWhatNeedsTheUser(t *testing.T) {
 	good, err := os.ReadFile(w.Config)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(w.Config, append([]byte(strings.TrimRight(string(good), "\n")), "\nsurprise: 1\n"...), 0o600))
-	p.Shows("! 3, config invalid")
+	p.Shows("3 alerts (!)", "config invalid")
 	p.Types("9")
 	p.Shows("Needs you 3", "config not reloaded: "+filepath.Base(w.Config)+":", "server down: broken", "tool changed: calc/add")
 
