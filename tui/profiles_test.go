@@ -33,9 +33,9 @@ func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.backend.lacks["coding weather_forecast"] = "profile"
 	r.keys("2 V")
-	require.Contains(t, r.line("profile  "), "tools   prompts resources")
+	require.Regexp(t, "tools +prompts +resources", r.line("profile  "))
 	require.Regexp(t, `\(no profile\) +4 +3 +2 `, r.screen())
-	require.Regexp(t, `coding +1 +0 +0 `, r.screen())
+	require.Regexp(t, `coding +1 of 4 +0 of 3 +0 of 2 `, r.screen())
 	r.keys("j enter")
 	require.Contains(t, r.screen(), "as seen by coding")
 	require.Contains(t, r.line("weather_forecast "), "hidden")

@@ -8,7 +8,6 @@ import (
 	"goblin/registry"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
@@ -22,8 +21,18 @@ type ProfileChooser struct {
 
 // profileRow is a profile with its numbers of visible entries. The name may be empty.
 type profileRow struct {
-	profile string
-	visible [registry.Kinds]int
+	profile        string
+	visible, total [registry.Kinds]int // total is without a profile
+}
+
+// count returns the visible entries, of those without a profile. A profile with search
+// may have more tools, those of Goblin.
+func (r profileRow) count(kind registry.Kind) string {
+	n, total := r.visible[kind], r.total[kind]
+	if r.profile == "" || n > total {
+		return uicontext.FormatInt(n)
+	}
+	return uicontext.FormatInt(n) + " of " + uicontext.FormatInt(total)
 }
 
 func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
@@ -32,7 +41,7 @@ func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
 func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	var rows []profileRow
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
-		rows = append(rows, profileRow{name, a.Backend.VisibleCounts(name)})
+		rows = append(rows, profileRow{name, a.Backend.VisibleCounts(name), a.Backend.VisibleCounts("")})
 	}
 	d := &ProfileChooser{app: a}
 	d.Table = list.New(a.Ctx, a.Now, profileRow.name, profileRow.name, func([]profileRow) []list.Field { return nil })
@@ -64,9 +73,11 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 
 func (d *ProfileChooser) setColumns() {
 	count := func(name string, kind registry.Kind) list.Column[profileRow] {
-		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.visible[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
-			return uicontext.FormatInt(r.visible[kind]), d.app.Theme.Dim
-		})
+		return list.Column[profileRow]{
+			Name: name, Priority: 1, AlignRight: true, Dim: true, Descending: true,
+			Text: func(r profileRow) string { return r.count(kind) },
+			Less: func(a, b profileRow) int { return cmp.Compare(a.visible[kind], b.visible[kind]) },
+		}
 	}
 	d.Table.SetColumns(
 		list.Column[profileRow]{Name: "profile", MinWidth: 12, PreferredWidth: 24, Text: profileRow.name},

@@ -170,7 +170,7 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Until("the client's lists", row.MatchString)
 	// Tools that it finds are marked in its view, and are not disabled.
 	p.Types("2V")
-	counts := regexp.MustCompile(fmt.Sprintf(`\(no profile\) +%d +1 +1[^0-9](?s:.*)lean +%d +1 +1[^0-9]`, sent["all-of-it"][0], sent["searcher"][0]))
+	counts := regexp.MustCompile(fmt.Sprintf(`\(no profile\) +%d +1 +1[^0-9](?s:.*)lean +%d of %[1]d +1 of 1 +1 of 1[^0-9]`, sent["all-of-it"][0], sent["searcher"][0]))
 	p.Until("the sizes of each profile's lists", counts.MatchString)
 	p.Types("j")
 	p.Keys("Enter")
