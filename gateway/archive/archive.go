@@ -33,6 +33,17 @@ const (
 	maxLargeBody = 16 << 20
 	// maxServers is the number of servers that a recording may name.
 	maxServers = 1_000
+	// maxAdded is the number of them that the settings do not name. Each changes the names
+	// of all.
+	maxAdded = 200
+	// maxHandshake is the largest handshake of a server, in bytes.
+	maxHandshake = 256 << 10
+	// maxSessions is the number of sessions that are connected at once.
+	maxSessions = 10_000
+	// maxRunning is the number of requests without an answer, with at most
+	// maxRunningBytes of params and names.
+	maxRunning      = 10_000
+	maxRunningBytes = 64 << 20
 	// screenTransport is the recorded transport of UIs.
 	screenTransport = "screen"
 	// progressLines is the number of lines between two reports of progress.

@@ -229,3 +229,47 @@ func TestSettingsOfAConfigKeepNamesAndOrder(t *testing.T) {
 		require.Equal(t, "a_x:1", strings.ReplaceAll(e.Listed, "x_1", "x:1"), "flat")
 	}
 }
+
+// A recording of a stranger may be small and compressed, but describe gigabytes.
+func TestARecordingTakesLimitedMemory(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<20)
+	for name, row := range map[string]struct {
+		lines int
+		line  string // with the number of the line
+		check func(t *testing.T, a *archive.Archive)
+	}{
+		"unanswered requests": {12_000, `{"type":"running","server":"s","session":"c","n":%d,"method":"tools/call","name":"x"}`, func(t *testing.T, a *archive.Archive) {
+			require.Len(t, archive.Backend{Archive: a}.InFlight(), 10_000)
+		}},
+		"params of unanswered requests": {80, `{"type":"running","server":"s","session":"c","n":%d,"method":"tools/call","params":{"x":"` + long + `"}}`, func(t *testing.T, a *archive.Archive) {
+			require.Len(t, archive.Backend{Archive: a}.InFlight(), 63)
+		}},
+		"sessions": {12_000, `{"type":"client","session":"c%d"}`, func(t *testing.T, a *archive.Archive) {
+			require.Len(t, a.Registry.Sessions(), 10_000)
+		}},
+		"handshakes": {2, `{"type":"server","server":"s%d","handshake":{"instructions":"` + long + `"}}`, func(t *testing.T, a *archive.Archive) {
+			s, ok := a.Registry.State("s1")
+			require.True(t, ok)
+			require.Empty(t, s.Instructions)
+		}},
+		"errors of servers": {2, `{"type":"state","server":"s%d","state":"failed","error":"` + long + `"}`, func(t *testing.T, a *archive.Archive) {
+			s, _ := a.Registry.State("s1")
+			require.Less(t, len(s.LastError), 1<<17)
+		}},
+		"steps of rules": {2, `{"type":"request","server":"s","session":"c","n":%d,"method":"ping","outcome":"success","rules":[` + strings.Repeat(`{"rule":1,"text":"y"},`, 99) + `{"rule":1,"text":"y"}]}`, func(t *testing.T, a *archive.Archive) {
+			require.Len(t, a.Registry.Traffic().Window(0, -1)[0].Events, 32)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "x.jsonl")
+			text := []byte(`{"type":"recording","version":1,"bodies":true,"settings":{}}` + "\n" + `{"type":"client","session":"c"}` + "\n")
+			for n := range row.lines {
+				text = fmt.Appendf(text, row.line+"\n", n+1)
+			}
+			require.NoError(t, os.WriteFile(path, text, 0o600))
+			row.check(t, load(t, path, archive.Options{}))
+		})
+	}
+}

@@ -35,8 +35,11 @@ type loader struct {
 	reg     *registry.Registry
 	at      time.Time // of the current line
 	servers []string
+	added   int // servers that the last settings do not name
 	states  map[string]registry.ServerState
 	running map[uint64]registry.InFlight
+	size    int             // bytes of running
+	omitted map[string]bool // reported kinds of omitted lines
 	filter  *recording.Filter
 	now     time.Time // of the filter
 	file    string    // of the current line
@@ -48,7 +51,7 @@ func newLoader(path string, r *recording.Reader, header *recording.Line, o Optio
 		o.Requests = DefaultRequests
 	}
 	a := &Archive{Name: filepath.Base(path), Bodies: header.Bodies, details: make(map[string]recording.Line), large: make(map[uint64]largeBodies)}
-	l := &loader{o: o, reader: r, archive: a, states: make(map[string]registry.ServerState), running: make(map[uint64]registry.InFlight), now: time.Now()}
+	l := &loader{o: o, reader: r, archive: a, states: make(map[string]registry.ServerState), running: make(map[uint64]registry.InFlight), omitted: make(map[string]bool), now: time.Now()}
 	cfg, err := parseSettings(header.Settings)
 	if err != nil {
 		cfg = &config.Config{}
@@ -100,6 +103,10 @@ func (l *loader) add(line *recording.Line, folder string) {
 	case recording.TypeList:
 		l.list(line)
 	case recording.TypeClient:
+		if _, known := a.details[line.Session]; !known && len(a.details) >= maxSessions {
+			l.omit("sessions", fmt.Sprintf("more than %s sessions at once", termtext.FormatCount(maxSessions)))
+			return
+		}
 		l.reg.SetSession(registry.Session{ID: line.Session, Transport: line.Transport, Client: line.Client, Version: line.ClientVersion, Protocol: line.Protocol, Screen: line.Transport == screenTransport, Since: line.Time})
 		a.details[line.Session] = recording.Line{Profile: line.Profile}
 	case recording.TypeClosed:
@@ -137,9 +144,14 @@ func (l *loader) closeSession(id string) {
 }
 
 func (l *loader) addServer(name string) {
-	if name == "" || name == registry.Local || len(l.servers) >= maxServers || slices.Contains(l.servers, name) {
+	if name == "" || name == registry.Local || slices.Contains(l.servers, name) {
 		return
 	}
+	if len(l.servers) >= maxServers || l.added >= maxAdded {
+		l.omit("servers", "too many servers")
+		return
+	}
+	l.added++
 	l.servers = append(l.servers, name)
 	l.reg.SetServers(l.servers, l.archive.config.Overrides())
 }
@@ -157,6 +169,10 @@ func (l *loader) setState(server string, state registry.State, failure string) {
 func (l *loader) server(line *recording.Line) {
 	l.addServer(line.Server)
 	s := l.states[line.Server]
+	if len(line.Handshake) > maxHandshake {
+		l.omit("handshakes", "a handshake of more than "+termtext.Size(maxHandshake))
+		line.Handshake = nil
+	}
 	info := rawjson.Get(line.Handshake, "serverInfo")
 	s.Transport, s.ProtocolVersion = line.Transport, line.Protocol
 	s.ServerName, s.ServerTitle, s.ServerVersion = rawjson.GetString(info, "name"), rawjson.GetString(info, "title"), rawjson.GetString(info, "version")
@@ -273,10 +289,10 @@ func (l *loader) traffic(line *recording.Line, folder string) {
 			return
 		}
 		rec.Status = registry.StatusInFlight
-		l.running[rec.Number] = registry.InFlight{TrafficRecord: rec, ID: fmt.Sprintf("n%d", rec.Number)}
+		l.addRunning(&rec)
 		return
 	}
-	delete(l.running, rec.Number)
+	l.removeRunning(rec.Number)
 	if !selected {
 		return
 	}
@@ -294,6 +310,40 @@ func (l *loader) traffic(line *recording.Line, folder string) {
 		}
 	}
 	l.side(line, &rec)
+}
+
+func (l *loader) addRunning(rec *registry.TrafficRecord) {
+	l.removeRunning(rec.Number)
+	n := runningSize(rec)
+	if len(l.running) >= maxRunning || l.size+n > maxRunningBytes {
+		l.omit("running", fmt.Sprintf("more than %s requests without an answer, or %s of them", termtext.FormatCount(maxRunning), termtext.Size(maxRunningBytes)))
+		return
+	}
+	l.size += n
+	l.running[rec.Number] = registry.InFlight{TrafficRecord: *rec, ID: fmt.Sprintf("n%d", rec.Number)}
+}
+
+func (l *loader) removeRunning(number uint64) {
+	if one, ok := l.running[number]; ok {
+		l.size -= runningSize(&one.TrafficRecord)
+		delete(l.running, number)
+	}
+}
+
+func runningSize(rec *registry.TrafficRecord) int {
+	n := len(rec.Request) + len(rec.Wire)
+	for _, text := range []string{rec.Session, rec.Client, rec.Profile, rec.Server, rec.Method, rec.Name, rec.Original} {
+		n += len(text)
+	}
+	return n
+}
+
+// omit reports once that lines of a kind exceed a limit.
+func (l *loader) omit(kind, limit string) {
+	if !l.omitted[kind] {
+		l.omitted[kind] = true
+		l.problem("%s; the rest is omitted", limit)
+	}
 }
 
 // placeholder sets the size of a body in a file of its own. It reports a missing file.

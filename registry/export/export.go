@@ -49,9 +49,12 @@ func (f Format) Extension() string {
 	return "." + string(f)
 }
 
-// maxUnanswered is the maximum number of running requests that are held until their
-// answers. Further ones are missing if they have no answer.
-const maxUnanswered = 10_000
+// Limits of running requests that are held until their answers. Further ones are missing
+// if they have no answer.
+const (
+	maxUnanswered     = 10_000
+	maxUnansweredSize = 64 << 20 // bytes of params and names
+)
 
 // maxMillis is the longest duration of an export. Damaged recordings contain longer ones.
 const maxMillis = float64(100 * 365 * 24 * time.Hour / time.Millisecond)
@@ -142,6 +145,20 @@ func (e *exchange) isNotification() bool { return e.Type == recording.TypeNotifi
 func (e *exchange) isUnanswered() bool   { return e.Type == recording.TypeRunning }
 func (e *exchange) toClient() bool       { return e.Direction != "" }
 
+// size returns the approximate memory of a running request, in bytes.
+func (e *exchange) size() int {
+	n := len(e.params) + len(e.answer)
+	for _, b := range []*recording.Body{e.Params, e.Answer, e.Sent, e.Own} {
+		if b != nil {
+			n += len(b.JSON)
+		}
+	}
+	for _, text := range []string{e.Session, e.Client, e.Profile, e.Server, e.Method, e.Name, e.Original, e.Wire} {
+		n += len(text)
+	}
+	return n
+}
+
 func (e *exchange) end() time.Time { return e.Time.Add(duration(e.Took)) }
 
 // failed reports whether a request failed, and how: a code of JSON-RPC or a short word.
@@ -179,23 +196,20 @@ type walker struct {
 	started    time.Time       // of the current file's process
 	base, last uint64          // Numbers of the current process are above base
 	running    map[uint64]*exchange
+	held       int                         // bytes of running
 	onOther    func(*recording.Line) error // gets lines without Number; may be nil
 }
 
 // each calls do for each selected request and notification, unanswered requests last.
 func (k *walker) each(do func(*exchange) error) error {
-	k.running = map[uint64]*exchange{}
+	k.running, k.held = map[uint64]*exchange{}, 0
 	err := k.lines(func(l *recording.Line) error {
 		if l.Type == recording.TypeRequest {
-			delete(k.running, l.Number)
+			k.release(l.Number)
 		}
 		e := k.load(l)
 		if l.Type == recording.TypeRunning {
-			if len(k.running) < maxUnanswered {
-				k.running[l.Number] = e
-			} else {
-				k.sum.Note = "some unanswered requests are missing"
-			}
+			k.hold(e)
 			return nil
 		}
 		k.count(e)
@@ -211,6 +225,24 @@ func (k *walker) each(do func(*exchange) error) error {
 		}
 	}
 	return nil
+}
+
+// hold keeps a running request until its answer.
+func (k *walker) hold(e *exchange) {
+	k.release(e.Number)
+	if len(k.running) >= maxUnanswered || k.held+e.size() > maxUnansweredSize {
+		k.sum.Note = "some unanswered requests are missing"
+		return
+	}
+	k.held += e.size()
+	k.running[e.Number] = e
+}
+
+func (k *walker) release(number uint64) {
+	if e := k.running[number]; e != nil {
+		k.held -= e.size()
+		delete(k.running, number)
+	}
 }
 
 func (k *walker) count(e *exchange) {
@@ -259,7 +291,7 @@ func (k *walker) line(l *recording.Line, do func(*recording.Line) error) error {
 		k.renumber(l)
 		if !keep {
 			if l.Type == recording.TypeRequest {
-				delete(k.running, l.Number)
+				k.release(l.Number)
 			}
 			return nil
 		}

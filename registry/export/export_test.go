@@ -335,3 +335,26 @@ func FuzzExport(f *testing.F) {
 		}
 	})
 }
+
+// A recording of a stranger may be small and compressed, but describe gigabytes.
+func TestAnExportTakesLimitedMemory(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<20)
+	body := json.RawMessage(`{"x":"` + long + `","serverInfo":{"name":"` + long + `"}}`)
+	var unanswered, servers, events []recording.Line
+	for n := range 50 {
+		unanswered = append(unanswered, recording.Line{Type: recording.TypeRunning, Number: uint64(n + 1), Method: "tools/call", Params: &recording.Body{JSON: body, Size: len(body)}})
+		servers = append(servers, recording.Line{Type: recording.TypeServer, Server: fmt.Sprint(n), Handshake: body})
+		events = append(events, recording.Line{Type: recording.TypeClient, Client: long, Session: fmt.Sprint(n)})
+	}
+	for _, row := range []struct {
+		format export.Format
+		lines  []recording.Line
+		most   int // bytes
+	}{{export.HAR, unanswered, 70 << 20}, {export.Curl, unanswered, 70 << 20}, {export.HTML, servers, 2 << 20}, {export.HTML, events, 2 << 20}} {
+		var out bytes.Buffer
+		_, err := export.Write(t.Context(), &out, row.format, func() (export.Source, error) { return export.NewLines(row.lines), nil }, export.Options{})
+		require.NoError(t, err)
+		require.Less(t, out.Len(), row.most, row.format)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"goblin/registry"
@@ -26,11 +27,15 @@ const (
 	maxPageBody   = 32 << 10
 	maxPageBodies = 64 << 20
 	maxPageEvents = 5_000
+	// maxEventText and maxEventTexts limit one text of an event and all, in bytes.
+	maxEventText  = 1_000
+	maxEventTexts = 16 << 20
 	// maxDefinition, maxDefinitions and maxEntries limit the lists of servers: bytes of
 	// one definition, of all, and the number of entries of one server.
 	maxDefinition  = 4 << 10
 	maxDefinitions = 8 << 20
 	maxEntries     = 2_000
+	maxPageServers = 1_000
 )
 
 var (
@@ -102,6 +107,7 @@ type page struct {
 	calls       int
 	shown       int
 	events      []pageEvent
+	eventTexts  int // bytes
 	moreEvents  int
 	servers     map[string]*pageServer
 }
@@ -229,7 +235,7 @@ func (p *page) note(l *recording.Line) error {
 	case recording.TypeState:
 		e.Text, e.Bad = l.State, l.Error != ""
 		if l.Error != "" {
-			e.What = []string{termtext.Truncate(l.Error, maxDefinition)}
+			e.What = []string{l.Error}
 		}
 	case recording.TypeList:
 		e.Text = fmt.Sprintf("%s changed", cmp.Or(l.List, "list"))
@@ -253,24 +259,42 @@ func (p *page) note(l *recording.Line) error {
 	default:
 		return nil
 	}
-	if len(p.events) == maxPageEvents {
+	e.Text = shorten(e.Text)
+	size := len(e.Text) + len(e.Server)
+	for i := range e.What {
+		e.What[i] = shorten(e.What[i])
+		size += len(e.What[i])
+	}
+	if len(p.events) == maxPageEvents || p.eventTexts+size > maxEventTexts {
 		p.moreEvents++
 		return nil
 	}
+	p.eventTexts += size
 	p.events = append(p.events, e)
 	return nil
 }
 
+// shorten does not keep the rest of the text in memory.
+func shorten(text string) string {
+	if len(text) <= maxEventText {
+		return text
+	}
+	return strings.Clone(termtext.Truncate(text, maxEventText))
+}
+
 // addServer keeps the latest lists of a server.
 func (p *page) addServer(l *recording.Line) {
-	s := &pageServer{Name: l.Server, Transport: l.Transport, Protocol: l.Protocol, Lists: map[string][]pageEntry{}}
+	if p.servers[l.Server] == nil && len(p.servers) >= maxPageServers {
+		return
+	}
+	s := &pageServer{Name: l.Server, Transport: shorten(l.Transport), Protocol: shorten(l.Protocol), Lists: map[string][]pageEntry{}}
 	var handshake struct {
 		Info struct {
 			Name, Title, Version string
 		} `json:"serverInfo"`
 	}
 	if json.Unmarshal(l.Handshake, &handshake) == nil {
-		s.Title = cmp.Or(handshake.Info.Title, handshake.Info.Name) + " " + handshake.Info.Version
+		s.Title = shorten(cmp.Or(handshake.Info.Title, handshake.Info.Name) + " " + handshake.Info.Version)
 	}
 	n := 0
 	for _, kind := range slices.Sorted(maps.Keys(l.Lists)) {

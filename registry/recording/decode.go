@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
 
 // lineMember is a member of [Line] and its place.
@@ -80,7 +83,8 @@ func decodeLine(text []byte, owned bool) (*Line, error) {
 		if string(value) == "null" {
 			continue
 		}
-		if !setMember(of.Field(m.index).Addr().Interface(), value, owned) {
+		// A small value must not keep a long line in memory.
+		if !setMember(of.Field(m.index).Addr().Interface(), value, owned && len(value) > len(text)/2) {
 			return nil, fmt.Errorf("member %q must be %s", key.Name(), m.want)
 		}
 	}
@@ -104,7 +108,14 @@ func setMember(to any, value []byte, owned bool) (ok bool) {
 	switch to := to.(type) {
 	case *string:
 		*to, ok = rawjson.String(value)
+		*to = cut(*to)
 		return ok
+	case *[]registry.RuleEvent:
+		err = json.Unmarshal(value, to)
+		*to = slices.Clone((*to)[:min(len(*to), maxRules)])
+		for i := range *to {
+			(*to)[i].Text = cut((*to)[i].Text)
+		}
 	case *Type:
 		text, ok := rawjson.String(value)
 		*to = Type(text)
@@ -127,6 +138,20 @@ func setMember(to any, value []byte, owned bool) (ok bool) {
 		err = json.Unmarshal(value, to)
 	}
 	return err == nil
+}
+
+// Limits of a line. Recorders do not exceed them.
+const (
+	maxText  = registry.MaxURI + 8<<10 // bytes of a name or error
+	maxRules = 32                      // steps of rules
+)
+
+// cut limits a text and does not keep the rest in memory.
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.Clone(termtext.Truncate(s, maxText))
 }
 
 func ownedValue(value []byte, owned bool) json.RawMessage {
