@@ -375,6 +375,24 @@ func TestBreakpointsFitEverySize(t *testing.T) {
 	}
 }
 
+func TestListAndDetailOfRulesAreZoomed(t *testing.T) {
+	t.Parallel()
+	r := newRulesUI(t, 80, 24, plainEnv)
+	r.setRules(r.stop(7)).runCommand("rules").keys("F")
+	require.Contains(t, r.screen(), "Remembered approvals")
+	require.NotContains(t, r.screen(), "History")
+	r.keys("tab")
+	require.NotContains(t, r.screen(), "Remembered approvals")
+	require.Contains(t, r.screen(), "History")
+	require.Contains(t, r.footer(), "F show list")
+	r.keys("F")
+	require.Contains(t, r.screen(), "Rules 3")
+	r.keys("F esc esc")
+	require.Contains(t, r.screen(), "Breakpoints 3", "esc restores, then leaves the detail")
+	r.keys("esc")
+	require.NotContains(t, r.screen(), "Breakpoints 3")
+}
+
 func TestWithoutRulesTheListNamesTheNextStep(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "odd").runCommand("rules")

@@ -134,6 +134,8 @@ func TestGoingToALineOfALongAnswer(t *testing.T) {
 	require.Contains(t, r.screen(), "line 4712 of 5000")
 	r.keys(":").typeText("17").keys("enter")
 	require.Contains(t, r.screen(), "line 17 of 5000")
+	r.resize(80, 15)
+	require.Regexp(t, `line \d+ of 5000`, r.footer(), "without borders")
 	r.keys("#").typeText("6000").keys("enter")
 	require.Contains(t, r.screen(), "there is no line 6000")
 }
@@ -165,6 +167,8 @@ func TestACallInALastCallsDialogIsZoomed(t *testing.T) {
 	r.keys("j")
 	require.Contains(t, r.screen(), "2 of 2")
 	require.Contains(t, r.screen(), "first")
-	r.keys("F")
+	require.Contains(t, r.footer(), "F show list")
+	r.keys("esc")
 	require.NotContains(t, r.screen(), "2 of 2")
+	require.Contains(t, r.screen(), "Recent calls")
 }

@@ -39,11 +39,24 @@ func (a *app) footerLine() string {
 		}
 		hints = append(hints, keys.Hint{Key: key, Label: a.label(b)})
 	}
+	where := a.detailPosition()
 	// Help and quit, the last two, stay if there is too little room.
-	for len(hints) > 3 && theme.Width(a.hints(hints)) >= a.W {
+	for len(hints) > 3 && theme.Width(a.hints(hints)) >= a.W-theme.Width(where) {
 		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
 	}
-	return lk.Fit(" "+a.hints(hints), a.W)
+	return lk.Sides(" "+a.hints(hints), where, a.W)
+}
+
+// detailPosition returns the position in the detail if there is no border to show it.
+func (a *app) detailPosition() string {
+	if g := a.Geometry(); g.Border > 0 || g.Detail.H == 0 {
+		return ""
+	}
+	text := a.Details[a.Open].Position(a.Inside, a.W)
+	if text == "" {
+		return ""
+	}
+	return "  " + a.Theme.Dim.On(text) + " "
 }
 
 // axisPairs are the opposites of keys that change the axis of the time line.

@@ -53,7 +53,10 @@ func TestTheHistoryOfAResourceKeepsEachNewContent(t *testing.T) {
 		r.keys("| ctrl+u").typeText("$.none").keys("enter")
 		require.Contains(t, r.screen(), "no number at $.none")
 
-		r.keys("v j v")
+		r.keys("F")
+		require.Contains(t, r.screen(), "1 of 3")
+		require.NotContains(t, r.screen(), "3 contents of at most")
+		r.keys("esc v j v")
 		require.Contains(t, r.screen(), "Compare resources/read")
 		require.Contains(t, r.screen(), "97.5")
 	}

@@ -194,6 +194,7 @@ func ruleActions() []Action {
 		{"rules.remove", []string{"D"}, InRules},
 		{"rules.clear", []string{"C"}, InRules},
 		{"rules.other", []string{"tab", "shift+tab", "l", "right"}, InRules},
+		{"rules.zoom", []string{"F"}, InRules},
 		{"rules.close", []string{"esc", "q", "h", "left", "B", "ctrl+c"}, InRules},
 		{"menu.run", []string{"enter"}, InMenu},
 		{"menu.down", []string{"j", "down"}, InMenu},

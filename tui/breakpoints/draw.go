@@ -20,7 +20,12 @@ const sideBySide = 106
 
 // split returns the places of the list and of the detail's text in the window.
 func (w *window) split(width, h int) (rows, detail uicontext.Rect) {
-	if width >= sideBySide {
+	switch {
+	case w.zoomed && w.inDetail:
+		return uicontext.Rect{}, uicontext.Rect{Y: 1, W: width, H: max(h-1, 0)}
+	case w.zoomed:
+		return uicontext.Rect{W: width, H: h}, uicontext.Rect{Y: h, W: width}
+	case width >= sideBySide:
 		left := width / 2
 		return uicontext.Rect{W: left, H: h}, uicontext.Rect{X: left + 1, Y: 1, W: width - left - 1, H: h - 1}
 	}

@@ -38,6 +38,7 @@ type window struct {
 	view  *viewer.View
 
 	inDetail bool
+	zoomed   bool           // the focused part fills the window
 	movedAt  time.Time      // when the cursor lost its row
 	listRect uicontext.Rect // as last drawn
 	viewRect uicontext.Rect
@@ -268,6 +269,14 @@ func (w *window) Keys() keys.Table {
 		}
 		set("next", next)
 	}
+	switch {
+	case w.zoomed && w.inDetail:
+		set("zoom", "show list")
+	case w.zoomed:
+		set("zoom", "show detail")
+	case w.inDetail && w.rules.app.W >= sideBySide:
+		set("zoom", "zoom")
+	}
 	if r.stop == nil {
 		set("add", "add")
 		if len(w.rules.own()) > 0 {
@@ -296,6 +305,7 @@ func (w *window) keys(hints map[string]string) keys.Table {
 		{ID: "rules.clear", Long: "Remove all rules of UIs", Run: w.clear},
 		{ID: "rules.copy", Long: "Copy the params, the answer or the rule", Run: w.copy},
 		{ID: "rules.other", Long: "Switch between list and detail", Run: func() tea.Cmd { w.inDetail = !w.inDetail; return nil }},
+		{ID: "rules.zoom", Long: "Maximize the list or the detail", Run: w.zoom},
 		{ID: "rules.close", Long: "Leave the detail, then close", Run: w.close},
 	}
 	for i := range t {
@@ -327,8 +337,17 @@ func (w *window) scrolling() keys.Table {
 	return t
 }
 
+// zoom toggles whether the focused part fills the window.
+func (w *window) zoom() tea.Cmd {
+	w.zoomed = !w.zoomed
+	return w.build()
+}
+
 func (w *window) close() tea.Cmd {
-	if w.inDetail {
+	switch {
+	case w.zoomed:
+		return w.zoom()
+	case w.inDetail:
 		w.inDetail = false
 		return nil
 	}

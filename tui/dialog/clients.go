@@ -55,7 +55,7 @@ func NewClients(a ClientsOptions) *Clients {
 	}
 	fields := []func([]clientRow) list.Field{
 		text("client", "its name", func(r *clientRow) string { return r.Client }),
-		text("transport", "such as stdio or http", func(r *clientRow) string { return r.Transport }),
+		text("transport", "such as stdio or http", func(r *clientRow) string { return r.transport() }),
 		text("version", "its version", func(r *clientRow) string { return r.Version }),
 		text("revision", "its protocol revision", func(r *clientRow) string { return r.Protocol }),
 	}
@@ -185,7 +185,7 @@ func (d *Clients) setColumns() {
 	d.Table.SetColumns(
 		column{Name: "client", MinWidth: 8, PreferredWidth: 24, Text: func(r clientRow) string { return nameOf(r, own) }},
 		column{Name: "version", Priority: 7, MinWidth: 6, PreferredWidth: 10, Text: func(r clientRow) string { return r.Version }},
-		column{Name: "transport", Priority: 5, NeededWidth: 9, Text: func(r clientRow) string { return r.Transport }},
+		column{Name: "transport", Priority: 5, NeededWidth: 9, Text: func(r clientRow) string { return r.transport() }},
 		ago("since", 4, func(r clientRow) time.Time { return r.Since }),
 		count("requests", 1, 8, "", func(r clientRow) int { return r.requests }),
 		count("errors", 2, 6, "!", func(r clientRow) int { return r.failed }),
@@ -207,6 +207,14 @@ func (d *Clients) setColumns() {
 		return ""
 	}
 	d.Table.HiddenTexts = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
+}
+
+// transport returns "" for a UI, which needs none.
+func (r *clientRow) transport() string {
+	if r.Screen {
+		return ""
+	}
+	return r.Transport
 }
 
 func nameOf(r clientRow, own string) string {

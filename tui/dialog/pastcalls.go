@@ -131,14 +131,27 @@ func (d *PastCalls) Lines(w, h int) []string {
 	}
 	lk := d.theme
 	if d.zoomed {
-		where := fmt.Sprintf("%d of %d", d.Table.Cursor()+1, d.Table.Len())
-		text := d.View.Lines(w, max(h-1, 0))
-		return lk.Lines(append([]string{lk.Rule(lk.Horizontal, where, uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border)}, text...), w, h)
+		return ZoomedLines(lk, d.View, d.Table.Cursor(), d.Table.Len(), w, h)
 	}
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
 	text := d.View.Lines(w, max(h-above-1, 0)) // must precede the position text
 	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
 	return lk.Lines(append(out, text...), w, h)
+}
+
+// ZoomedLines draws the detail of row at, which fills a dialog with a list of n rows.
+func ZoomedLines(lk *theme.Theme, v *viewer.View, at, n, w, h int) []string {
+	text := v.Lines(w, max(h-1, 0)) // must precede the position text
+	rule := lk.Rule(lk.Horizontal, fmt.Sprintf("%d of %d", at+1, n), uicontext.PositionText(v), lk.Horizontal, w, lk.Border)
+	return lk.Lines(append([]string{rule}, text...), w, h)
+}
+
+// ZoomHint returns the effect of the key that zooms the detail of a dialog.
+func ZoomHint(zoomed bool) string {
+	if zoomed {
+		return "show list"
+	}
+	return "zoom"
 }
 
 func (d *PastCalls) setColumns() {
@@ -190,7 +203,7 @@ func (d *PastCalls) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "past.down", Hint: "down", Long: "Older call", Run: move(1)},
 		{ID: "past.up", Hint: "up", Long: "Newer call", Run: move(-1)},
-		{ID: "past.zoom", Hint: "zoom", Long: "Maximize the call, or show the list again", Run: func() tea.Cmd { d.zoomed = !d.zoomed; return nil }},
+		{ID: "past.zoom", Hint: ZoomHint(d.zoomed), Long: "Maximize the call, or show the list again", Run: func() tea.Cmd { d.zoomed = !d.zoomed; return nil }},
 		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")
@@ -206,8 +219,16 @@ func (d *PastCalls) Keys() keys.Table {
 			return d.app.SaveCall(rec.Method, rec.Request, savedcall.Answer{Result: inv.Result})
 		})},
 		{ID: "past.break", Hint: "break", Long: "Add a rule for such calls, or show it", Run: func() tea.Cmd { return d.addRule() }},
-		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
+		{ID: "past.close", Hint: "close", Long: "Close", Run: d.leave},
 	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)
+}
+
+func (d *PastCalls) leave() tea.Cmd {
+	if d.zoomed {
+		d.zoomed = false
+		return nil
+	}
+	return d.close()
 }
 
 func (d *PastCalls) close() tea.Cmd {

@@ -266,12 +266,12 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	if focused {
 		style = a.Theme.Accent
 	}
-	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), d.position(focused, r.W), r.W, r.H, style)
+	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), d.Position(focused, r.W), r.W, r.H, style)
 }
 
-// position returns the number of the row if the detail has the focus. The position in a
+// Position returns the number of the row if the detail has the focus. The position in a
 // long text follows.
-func (d *detail) position(focused bool, w int) string {
+func (d *detail) Position(focused bool, w int) string {
 	var parts []string
 	if row, rows := d.app.rowNumber(); focused && rows > 1 && row > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d", row, rows))

@@ -48,6 +48,8 @@ type View struct {
 	stale  bool // … which have changed since
 	first  bool // no rows were collected yet
 
+	zoomed bool // the content fills the dialog
+
 	shown *row
 	width int
 	above int // lines above the table, as last drawn
@@ -208,6 +210,9 @@ func (d *View) Lines(w, h int) []string {
 		d.View.SetTheme(d.theme)
 	}
 	lk := d.theme
+	if d.zoomed && d.Table.Len() > 0 {
+		return dialog.ZoomedLines(lk, d.View, d.Table.Cursor(), d.Table.Len(), w, h)
+	}
 	summary := fmt.Sprintf("%s, %s of at most %d and %s.", termtext.Count(d.reads, "read"), termtext.Count(d.kept, "content"), MaxContents, uicontext.FormatSize(MaxBytes))
 	var out []string
 	for _, line := range uicontext.WrapText(summary+d.hint(), w-2, 2) {
@@ -314,16 +319,23 @@ func (d *View) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "past.down", Hint: "down", Long: "Older row", Run: move(1)},
 		{ID: "past.up", Hint: "up", Long: "Newer row", Run: move(-1)},
+		{ID: "past.zoom", Hint: dialog.ZoomHint(d.zoomed), Long: "Maximize the content, or show the list again", Run: func() tea.Cmd { d.zoomed = !d.zoomed; return nil }},
 		{ID: "past.compare", Hint: "compare", Long: "Mark a read for a comparison; on another: compare", Run: d.compare},
 		{ID: "past.path", Hint: "number", Long: "Draw the number at a JSONPath over time", Run: d.askPath},
 		{ID: "past.subscribe", Hint: "subscribe", Long: "Subscribe, and keep each new content", Run: func() tea.Cmd { return d.o.Subscribe(d.item) }},
 		{ID: "past.copy", Hint: "copy", Long: "Copy the answer", Run: d.copyAnswer},
-		{ID: "past.close", Hint: "close", Long: "Close", Run: func() tea.Cmd {
-			d.end()
-			d.o.Store.view = nil
-			return d.app.Drop(d)
-		}},
+		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
 	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)
+}
+
+func (d *View) close() tea.Cmd {
+	if d.zoomed {
+		d.zoomed = false
+		return nil
+	}
+	d.end()
+	d.o.Store.view = nil
+	return d.app.Drop(d)
 }
 
 func (d *View) compare() tea.Cmd {
@@ -355,7 +367,7 @@ func (d *View) askPath() tea.Cmd {
 }
 
 func (d *View) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
+	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) && !d.zoomed {
 		row, cmd := d.Table.Click(m.X, m.Y-d.above)
 		if row {
 			return d.show()
