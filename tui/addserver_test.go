@@ -117,6 +117,9 @@ func TestAServerOfAClientFillsTheForm(t *testing.T) {
 
 func TestTypedCommandsAndURLsFillTheForm(t *testing.T) {
 	t.Parallel()
+	masked := newFailingUI(t, 100, 40)
+	masked.keys("1 a enter tab").typeText("https://h/x?unit=km&token=hunter2")
+	require.Contains(t, masked.screen(), "https://h/x?unit=km&token=*******")
 	r := newFailingUI(t, 100, 40)
 	r.keys("1 a").typeText("https://h/mcp").keys("enter").typeText("h").keys("ctrl+s")
 	require.Equal(t, []string{`add h {"url":"https://h/mcp"}`}, r.backend.acts)

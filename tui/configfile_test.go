@@ -116,7 +116,9 @@ func TestAVariableOfAFailedServerIsFixedInAForm(t *testing.T) {
 	require.Contains(t, r.screen(), "no changes")
 	r.backend.preview = &report.EditPreview{Diff: []string{"-  API_KEY: ${WEB_KEY}", "+  API_KEY: ${keyring:legacy.API_KEY}"}, Secrets: []string{"env.API_KEY"}, Place: "the system's keyring", Keyring: true, Starts: true}
 	r.backend.problem = "exit status 1\x1b[2J; read the output"
-	r.keys("ctrl+u s e c ctrl+s")
+	r.keys("ctrl+u").typeText("sec")
+	require.Contains(t, r.line("> API_KEY"), "*** _")
+	r.keys("ctrl+s")
 	for _, want := range []string{"Save this change?", "+  API_KEY: ${keyring:legacy.API_KEY}", "It goes to the system's keyring.", "y store it, test and save"} {
 		require.Contains(t, r.screen(), want)
 	}
@@ -128,6 +130,21 @@ func TestAVariableOfAFailedServerIsFixedInAForm(t *testing.T) {
 	require.True(t, r.backend.edit.Keyring)
 	require.Contains(t, r.screen(), "Reloaded: ~ legacy (env)")
 	require.NotContains(t, r.screen(), "Edit legacy")
+}
+
+func TestSecretsAreHiddenWhileTheyAreTyped(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 100, 40, plainEnv)
+	r.backend.entry = webEntry()
+	r.keys("1 ctrl+e tab").typeText("\n--api-key\nhunter2\n--token=${T}\n--token=hunter3")
+	require.NotContains(t, r.screen(), "hunter")
+	require.Contains(t, r.screen(), "--token=${T}")
+	require.Contains(t, r.screen(), "--token=*******")
+	require.Contains(t, r.line("PASSWORD"), "[hidden]")
+	r.keys("tab tab tab").typeText("AUTH_TOKEN=hunter4")
+	require.Contains(t, r.screen(), "AUTH_TOKEN=*******")
+	r.keys("ctrl+e")
+	require.NotContains(t, r.screen(), "hunter", "raw JSON is refused")
 }
 
 func TestAFormIsNotSavedOverAnothersChange(t *testing.T) {

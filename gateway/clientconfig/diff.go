@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/gateway/config"
+	"goblin/registry/secrettext"
 )
 
 const hiddenValue = "…"
@@ -105,7 +106,7 @@ func (d *dialect) masked(text []byte, own []string) (string, error) {
 }
 
 // secretName reports whether a key looks like a misplaced secret.
-func secretName(key string) bool { return config.LooksRandom(key) || strings.ContainsAny(key, "\n=") }
+func secretName(key string) bool { return secrettext.IsRandom(key) || strings.ContainsAny(key, "\n=") }
 
 // maskJSON hides values and comments. within is true inside Goblin's entry.
 func maskJSON(v *hujson.Value, own []string, within bool) {

@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/secrets"
+	"goblin/registry/secrettext"
 )
 
 // Secret is a value to move out of a file, and its name in the keyring.
@@ -67,7 +68,7 @@ func (x *split) refer(what, value string) string {
 func (x *split) named(values map[string]string, replace func(key, value string) string) map[string]string {
 	out := maps.Clone(values)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if v := values[key]; v != "" && !refers(v) && config.LooksSecret(key, v) {
+		if v := values[key]; v != "" && !refers(v) && secrettext.Looks(key, v) {
 			out[key] = replace(key, v)
 		}
 	}
@@ -84,7 +85,7 @@ func (x *split) header(key, value string) string {
 
 func (x *split) within(args []string) []string {
 	args = slices.Clone(args)
-	all := config.SecretsOfArgs(args)
+	all := secrettext.OfArgs(args)
 	for _, secret := range all {
 		if _, token, ok := strings.Cut(secret, " "); ok && slices.Contains(all, token) {
 			continue // "Bearer TOKEN": only TOKEN is secret
@@ -200,10 +201,10 @@ func (s *Server) Summary() string {
 	command, _ := s.Keys["command"].(string)
 	words := []string{command[strings.LastIndexAny(command, `/\`)+1:]}
 	args, _ := s.Keys["args"].([]string)
-	hidden := config.SecretsOfArgs(args)
+	hidden := secrettext.OfArgs(args)
 	for _, arg := range args {
 		secret := slices.ContainsFunc(hidden, func(secret string) bool { return strings.Contains(arg, secret) })
-		if !secret && subject().MatchString(arg) && !config.LooksRandom(arg) {
+		if !secret && subject().MatchString(arg) && !secrettext.IsRandom(arg) {
 			words = append(words, arg)
 			break
 		}

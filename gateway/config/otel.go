@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/secrettext"
 )
 
 // OTel configures traces by OpenTelemetry. Empty fields come from the standard variables
@@ -141,5 +143,5 @@ func otelSecrets(o *OTel) (all []string) {
 			all = append(all, headerSecrets(v)...)
 		}
 	}
-	return append(all, urlSecrets(o.Endpoint)...)
+	return append(all, secrettext.OfURL(o.Endpoint)...)
 }

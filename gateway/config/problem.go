@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"goblin/registry/secrettext"
 )
 
 // Problem is a mistake or a warning. Text is one line without secrets.
@@ -90,7 +92,7 @@ func quoteKey(s string) string {
 	if i := strings.IndexFunc(shown, func(c rune) bool { return c == ':' || c == '"' || unicode.IsSpace(c) }); i >= 0 {
 		shown = shown[:i]
 	}
-	if looksRandom(shown) {
+	if secrettext.IsRandomPart(shown) {
 		shown = shown[:4]
 	}
 	if len(shown) < len(s) {

@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
+	"goblin/registry/secrettext"
 )
 
 const (
@@ -28,6 +29,7 @@ func (e *Editor) difference(before []byte, now *file) []string {
 		return nil
 	}
 	old.SetText(unixText(before))
+	written := unixText(now.Text())
 	mask := config.NewMask(now.cfg)
 	if cfg, err := config.Parse(e.Path, before, os.LookupEnv); err == nil {
 		mask.Add(cfg)
@@ -35,7 +37,10 @@ func (e *Editor) difference(before []byte, now *file) []string {
 	hideSecrets(now.File, old)
 	hideSecrets(old, nil)
 	a, b := mask.String(string(old.Text())), mask.String(string(unixText(now.Text())))
-	if a == b {
+	switch {
+	case a == b && !bytes.Equal(unixText(before), written):
+		return []string{"only hidden values differ"}
+	case a == b:
 		return []string{"only line ends or the byte order mark differ"}
 	}
 	text, err := udiff.ToUnified(e.Path, e.Path, a, udiff.Lines(a, b), context)
@@ -71,7 +76,7 @@ func hideSecrets(f, older *configedit.File) {
 			all, _ := keys[key].(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				text, ok := scalarText(all[name])
-				if !ok || !isSecret(name, text) {
+				if !ok || !secrettext.IsSecret(name, text) {
 					continue
 				}
 				by := hidden

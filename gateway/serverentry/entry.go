@@ -14,10 +14,12 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/secrets"
 	"goblin/registry/report"
+	"goblin/registry/secrettext"
 )
 
 const (
@@ -166,7 +168,7 @@ func texts(value any) (list []string, ok bool) {
 
 // hide returns the value of a variable or header as the form shows it.
 func (f *file) hide(name, value string) string {
-	if isSecret(name, value) {
+	if secrettext.IsSecret(name, value) {
 		return hidden
 	}
 	return f.mask.String(value)
@@ -178,11 +180,6 @@ func (f *file) hideAll(list []string) []string {
 		out[i] = f.mask.String(s)
 	}
 	return out
-}
-
-// isSecret reports whether a value is a secret in plain text. References are not.
-func isSecret(name, value string) bool {
-	return value != "" && !strings.Contains(value, "${") && (config.LooksSecret(name, value) || config.LooksRandom(value))
 }
 
 var errHidden = errors.New(`replace "[hidden]" by the new value, or leave the whole value as it was`)
@@ -252,12 +249,10 @@ func (e *Editor) apply(edit report.ServerEdit, tx *secrets.Transaction) (*change
 		if err != nil {
 			return nil, err
 		}
-		if s, ok := value.(string); ok && len(v.Path) == 2 && isSecret(v.Path[1], s) && s != f.oldText(server, v.Path) {
-			ref, kept := e.reference(server, v.Path[1], s, tx)
-			c.secrets = append(c.secrets, secret{strings.Join(v.Path, "."), kept.name, kept.value})
-			if edit.Keyring {
-				value = ref
-			}
+		ref, found := f.split(server, v.Path, value, tx)
+		c.secrets = append(c.secrets, found...)
+		if edit.Keyring {
+			value = ref
 		}
 		if disabled, ok := value.(bool); ok {
 			err = f.SetDisabled(server, disabled)
@@ -278,14 +273,50 @@ func (e *Editor) apply(edit report.ServerEdit, tx *secrets.Transaction) (*change
 	return c, nil
 }
 
-func (f *file) oldText(server string, path []string) string {
-	inner, _ := f.Keys(server)[path[0]].(map[string]any)
-	text, _ := scalarText(inner[path[1]])
-	return text
+// split returns a value with references instead of new secrets, and these secrets.
+func (f *file) split(server string, path []string, value any, tx *secrets.Transaction) (any, []secret) {
+	key, old := path[0], f.Keys(server)[path[0]]
+	switch v := value.(type) {
+	case string:
+		switch {
+		case len(path) == 2:
+			inner, _ := old.(map[string]any)
+			if before, _ := scalarText(inner[path[1]]); v == before || !secrettext.IsSecret(path[1], v) {
+				return value, nil
+			}
+			ref, kept := reference(server, path[1], v, tx)
+			return ref, []secret{{strings.Join(path, "."), kept.name, kept.value}}
+		case key == "url" && v != old:
+			refs, found := splitArgs(server, key, []string{v}, tx)
+			return refs[0], found
+		}
+	case []string:
+		if key == "args" {
+			refs, found := splitArgs(server, key, v, tx)
+			before, _ := texts(old)
+			for i, arg := range v {
+				if slices.Contains(before, arg) { // the user decided about it earlier
+					refs[i] = arg
+				}
+			}
+			all := strings.Join(refs, "\n")
+			return refs, slices.DeleteFunc(found, func(s secret) bool { return !strings.Contains(all, "${keyring:"+s.name+"}") })
+		}
+	}
+	return value, nil
+}
+
+func splitArgs(server, key string, args []string, tx *secrets.Transaction) (refs []string, found []secret) {
+	s := clientconfig.Server{Name: server, Keys: map[string]any{"args": args}}
+	keys, all := s.SplitSecrets(tx.FreeName)
+	for _, one := range all {
+		found = append(found, secret{key, one.Name, one.Value})
+	}
+	return keys["args"].([]string), found
 }
 
 // reference returns the reference to write for a secret. The scheme of a header stays.
-func (e *Editor) reference(server, name, value string, tx *secrets.Transaction) (ref string, kept secret) {
+func reference(server, name, value string, tx *secrets.Transaction) (ref string, kept secret) {
 	scheme := ""
 	if before, token, ok := strings.Cut(value, " "); ok && !strings.Contains(before, "=") && token != "" && !strings.Contains(token, " ") {
 		scheme, value = before+" ", token
@@ -317,6 +348,7 @@ func (e *Editor) Preview(edit report.ServerEdit) (*report.EditPreview, error) {
 	for _, s := range c.secrets {
 		p.Secrets = append(p.Secrets, s.path)
 	}
+	p.Secrets = slices.Compact(p.Secrets)
 	if e.Store != nil {
 		p.Place, p.Keyring = e.Store.Destination()
 	}

@@ -129,6 +129,33 @@ func TestOnlyTheTokenOfAHeaderIsStored(t *testing.T) {
 	require.Contains(t, read(t, e), "Bearer ${keyring:other.Authorization}")
 }
 
+func TestSecretsInArgumentsAndURLsAreStored(t *testing.T) {
+	e := editor(t, text)
+	entry, err := e.Read("web")
+	require.NoError(t, err)
+	edit := report.ServerEdit{Entry: entry, Keyring: true, Values: values("args", []string{"-y", "--token=[hidden]", "--api-key", token, "--password=pässwörd1"})}
+	p, err := e.Preview(edit)
+	require.NoError(t, err)
+	require.Equal(t, []string{"args"}, p.Secrets)
+	require.NotContains(t, strings.Join(p.Diff, "\n"), token)
+	require.NoError(t, e.Save(edit))
+	require.Contains(t, read(t, e), "--token=hunter2hunter2", "it was there before")
+	require.Contains(t, read(t, e), "${keyring:web.api-key}")
+	require.Contains(t, read(t, e), "--password=${keyring:web.password}")
+	value, err := e.Store.Get("web.password")
+	require.NoError(t, err)
+	require.Equal(t, "pässwörd1", value)
+
+	entry, err = e.Read("other")
+	require.NoError(t, err)
+	edit = report.ServerEdit{Entry: entry, Keyring: true, Values: values("url", "https://ann:hunter3hunter@h/x?units=metric&token="+token)}
+	p, err = e.Preview(edit)
+	require.NoError(t, err)
+	require.Equal(t, []string{"url"}, p.Secrets)
+	require.NoError(t, e.Save(edit))
+	require.Contains(t, read(t, e), `https://${keyring:other.arg1}@h/x?units=metric&token=${keyring:other.token}`)
+}
+
 func TestWrongValuesAndChangedFilesAreRefused(t *testing.T) {
 	e := editor(t, text)
 	entry, err := e.Read("web")

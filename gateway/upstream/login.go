@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"goblin/gateway/config"
 	"goblin/gateway/oauth"
 	"goblin/gateway/upstream/stderr"
+	"goblin/registry/secrettext"
 	"goblin/registry/termtext"
 )
 
@@ -28,7 +28,7 @@ func (s *Server) needsKey() *Error {
 	e := s.newError(LoginRequired, "needs login: HTTP 401 Unauthorized without WWW-Authenticate", errLogin)
 	e.Fix = "add its API key as a header: " + stderr.KeyHeader(&s.cfg, "Bearer")
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
-		if config.LooksSecret(name, s.cfg.Headers[name]) {
+		if secrettext.Looks(name, s.cfg.Headers[name]) {
 			e.Reason = fmt.Sprintf("needs login: the configured %s header was refused (HTTP 401)", name)
 			e.Fix = "set a valid key in headers: " + name
 			break

@@ -11,10 +11,12 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/candidate"
+	"goblin/registry/secrettext"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
+	"goblin/tui/textfield"
 	"goblin/tui/uicontext"
 )
 
@@ -57,10 +59,10 @@ func (d *search) entryForm(target string, from *candidate.Definition) tea.Cmd {
 		Values: set,
 		Fields: []form.Field{
 			nameField(),
-			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "Local program, or URL of a remote server"},
-			{Name: "args", Title: "arguments", Kind: form.List, Description: "For a local program"},
-			{Name: "env", Title: "variables", Kind: form.List, Description: "For a local program", Pattern: `^[^=]+=`, PatternHelp: "NAME=VALUE"},
-			{Name: "headers", Title: "headers", Kind: form.List, Description: "For a remote server", Pattern: `^[^:]+:`, PatternHelp: "NAME: VALUE"},
+			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "Local program, or URL of a remote server", Mask: secrettext.MaskCommand},
+			{Name: "args", Title: "arguments", Kind: form.List, Description: "For a local program", Mask: secrettext.MaskArgs},
+			{Name: "env", Title: "variables", Kind: form.List, Description: "For a local program", Pattern: `^[^=]+=`, PatternHelp: "NAME=VALUE", Mask: secrettext.MaskPairs("=")},
+			{Name: "headers", Title: "headers", Kind: form.List, Description: "For a remote server", Pattern: `^[^:]+:`, PatternHelp: "NAME: VALUE", Mask: secrettext.MaskPairs(":")},
 		},
 	}, func(args json.RawMessage) (*candidate.Definition, error) { return definition(args, from) })
 }
@@ -199,7 +201,10 @@ const ownName = "name in the config"
 func variableField(v *candidate.Variable) form.Field {
 	f := form.Field{
 		Name: v.Key, Required: v.Required && v.Default == "", OneLine: true,
-		Description: v.Description, Default: text(v.Default), Secret: v.Secret && len(v.Choices) == 0 && !v.Repeated,
+		Description: v.Description, Default: text(v.Default), Mask: secrettext.MaskValue(v.Key),
+	}
+	if v.Secret {
+		f.Mask = textfield.MaskAll
 	}
 	note := func(s string) { f.Description = strings.TrimSpace(strings.TrimRight(f.Description, ". ") + ". " + s) }
 	switch {

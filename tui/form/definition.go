@@ -1,6 +1,10 @@
 package form
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"goblin/tui/textfield"
+)
 
 // Kind is the kind of a field.
 type Kind uint8
@@ -41,7 +45,7 @@ type Field struct {
 	Schema                   json.RawMessage // shown beside JSON
 	Completes                bool            // request completions while typing
 	OneLine                  bool            // never multi-line; pasted breaks become spaces
-	Secret                   bool            // a Text that is drawn as stars, except references
+	Mask                     textfield.Mask  // of a Text or List; nil: all is readable
 	// Inline merges the value's members into the surrounding object, which has
 	// alternatives for some.
 	Inline bool

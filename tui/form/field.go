@@ -116,8 +116,8 @@ func (f *field) setText(s string, multi bool) {
 	if multi {
 		f.text = textfield.NewArea(f.look)
 	}
-	if f.Secret && !multi {
-		f.text.Mask()
+	if f.kind == Text || f.kind == List {
+		f.text.Mask(f.Mask)
 	}
 	f.text.SetValue(s)
 }

@@ -41,7 +41,7 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 func (f *Form) enterRawMode() {
 	f.closeCompletions()
 	for _, fd := range f.top {
-		if fd.Secret && fd.text.Value() != "" && !strings.HasPrefix(fd.text.Value(), "${") {
+		if fd.text.Hides() {
 			f.failure = "raw JSON would show the secret in " + termtext.Line(fd.Name)
 			return
 		}

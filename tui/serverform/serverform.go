@@ -16,6 +16,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/report"
+	"goblin/registry/secrettext"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
@@ -139,15 +140,18 @@ func (e *editor) fields(fault []string) []form.Field {
 		switch {
 		case len(f.Path) == 2:
 			d.Description = map[string]string{"env": "Variable", "headers": "Header"}[f.Path[0]] + ". Empty: removed."
+			d.Mask = secrettext.MaskValue(f.Path[1])
 			if slices.Equal(f.Path, fault) {
 				d.Description = "The server's error names it."
 			}
 		case f.Path[0] == "env":
-			d.Title, d.Kind, d.Pattern, d.PatternHelp = "more variables", form.List, `^[^=\s]+=`, "NAME=VALUE"
+			d.Title, d.Kind, d.Pattern, d.PatternHelp, d.Mask = "more variables", form.List, `^[^=\s]+=`, "NAME=VALUE", secrettext.MaskPairs("=")
 		case f.Path[0] == "headers":
-			d.Title, d.Kind, d.Pattern, d.PatternHelp = "more headers", form.List, `^[^:\s]+:`, "NAME: VALUE"
+			d.Title, d.Kind, d.Pattern, d.PatternHelp, d.Mask = "more headers", form.List, `^[^:\s]+:`, "NAME: VALUE", secrettext.MaskPairs(":")
 		case f.List:
-			d.Kind = form.List
+			d.Kind, d.Mask = form.List, secrettext.MaskArgs
+		case f.Path[0] == "url":
+			d.Mask = secrettext.MaskArgs
 		case f.Flag:
 			d.Kind, d.Required = form.Bool, true
 		case len(f.Options) > 0:

@@ -10,6 +10,7 @@
 package textfield
 
 import (
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,7 +42,7 @@ type Field struct {
 	off     int      // first drawn row
 	at      int      // when last drawn
 	left    int      // first drawn character of it
-	masked  bool
+	mask    Mask     // or nil
 }
 
 // New returns an empty single-line field.
@@ -64,11 +65,37 @@ func NewWrapped(lk *theme.Theme) Field {
 	return Field{look: lk, multi: true, wrapped: true, escapes: escapes{keeps: isInvisible}, rows: []string{""}}
 }
 
-// Mask hides the text of a single-line field, except references such as ${TOKEN}.
-func (t *Field) Mask() { t.masked = true }
+// Mask returns the index in bytes from which a row is drawn as stars, or its length.
+type Mask func(rows []string, row int) int
 
-// hides reports whether a line is drawn as stars.
-func (t *Field) hides(line string) bool { return t.masked && !strings.HasPrefix(line, "${") }
+// MaskAll masks each row, except references such as ${TOKEN}.
+func MaskAll(rows []string, row int) int {
+	if strings.HasPrefix(rows[row], "${") {
+		return len(rows[row])
+	}
+	return 0
+}
+
+// Mask draws parts of the text as stars. Wrapped fields ignore it.
+func (t *Field) Mask(mask Mask) { t.mask = mask }
+
+// Hides reports whether a part of the text is drawn as stars.
+func (t *Field) Hides() bool {
+	for row := range t.rows {
+		if t.clear(row) < len(t.rows[row]) {
+			return true
+		}
+	}
+	return false
+}
+
+// clear returns the length of the readable start of a row, in bytes.
+func (t *Field) clear(row int) int {
+	if t.mask == nil {
+		return len(t.rows[row])
+	}
+	return t.mask(t.rows, row)
+}
 
 func stars(n int) string { return strings.Repeat("*", n) }
 
@@ -233,11 +260,13 @@ func (t *Field) Column() int {
 // around cuts a line to a window of w cells around the cursor.
 func (t *Field) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
-	shown := func(runes []rune) string {
-		if t.hides(line) {
-			return stars(len(runes))
-		}
-		return termtext.Line(t.escapes.unescape(string(runes)))
+	readable := math.MaxInt // characters of the line
+	if from := t.clear(row); from < len(line) {
+		readable = utf8.RuneCountInString(t.escapes.escape(line[:from]))
+	}
+	shown := func(runes []rune, at int) string {
+		n := min(max(readable-at, 0), len(runes))
+		return termtext.Line(t.escapes.unescape(string(runes[:n]))) + stars(len(runes)-n)
 	}
 	if t.at != row {
 		t.at, t.left = row, 0
@@ -252,16 +281,16 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 	}
 	runes := between(t.escapes.escape(line), t.left, last)
 	at := min(col-t.left, len(runes))
-	for w > 0 && at > 0 && theme.Width(shown(runes[:at])) > room-1 {
+	for w > 0 && at > 0 && theme.Width(shown(runes[:at], t.left)) > room-1 {
 		runes, at = runes[1:], at-1
 		t.left++
 	}
-	before, under = shown(runes[:at]), " "
+	before, under = shown(runes[:at], t.left), " "
 	if t.left > 0 {
 		before = t.look.Ellipsis + before
 	}
 	if at < len(runes) {
-		under, after = shown(runes[at:at+1]), shown(runes[at+1:])
+		under, after = shown(runes[at:at+1], t.left+at), shown(runes[at+1:], t.left+at+1)
 	}
 	if t.look.Bold == "" && under == " " { // a terminal without styles
 		under = "_"
@@ -304,7 +333,9 @@ func (t *Field) Draw(w, h int, focused bool) (rows []string, at int) {
 			at = len(rows)
 			text = t.View()
 		case y < len(t.rows):
-			text = t.visible(clip(t.rows[y], w))
+			shown := clip(t.rows[y], w)
+			from := min(t.clear(y), len(shown))
+			text = t.visible(shown[:from]) + stars(utf8.RuneCountInString(shown[from:]))
 		}
 		if n := min(w, blankLine) - theme.Width(text); !t.multi && n > 0 {
 			text += t.look.Dim.On(strings.Repeat("_", n))
@@ -331,10 +362,7 @@ func clip(s string, w int) string {
 
 // visible returns sanitized text; in an area, tabs become arrows.
 func (t *Field) visible(s string) string {
-	switch {
-	case t.hides(s):
-		return stars(utf8.RuneCountInString(s))
-	case !t.multi:
+	if !t.multi {
 		return termtext.Line(s)
 	}
 	parts := strings.Split(s, "\t")
