@@ -72,7 +72,7 @@ var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
 // NewReader limits frames to limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
-	return &Reader{src: r, limit: limit, buf: new(chunk)}
+	return &Reader{src: newPolledReader(r), limit: limit, buf: new(chunk)}
 }
 
 // CheckWhileReading makes r check large frames while they arrive, for [Reader.Parse],

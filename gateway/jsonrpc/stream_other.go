@@ -2,5 +2,5 @@
 
 package jsonrpc
 
-// writeOnce leaves all writing to the goroutine.
-func writeOnce(uintptr, []byte) (int, error) { return 0, nil }
+// writeWatched leaves all writing to the goroutine.
+func writeWatched(uintptr, []byte) (int, error) { return 0, nil }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// writeOnce writes what it can without blocking.
-func writeOnce(fd uintptr, p []byte) (int, error) {
+// writeWatched is writeOnce for descriptors in non-blocking mode.
+func writeWatched(fd uintptr, p []byte) (int, error) {
 	for {
 		n, err := syscall.Write(int(fd), p)
 		switch {
