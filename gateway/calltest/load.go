@@ -132,6 +132,9 @@ func storedAnswer(call *savedcall.Call) ([]byte, error) {
 	if !slices.ContainsFunc(call.Expect, func(c savedcall.Check) bool { return c.Kind == savedcall.CheckSame }) {
 		return nil, nil
 	}
+	if err := checkLink(savedcall.AnswerFile(call.Path)); err != nil {
+		return nil, err
+	}
 	text, err := state.Read(savedcall.AnswerFile(call.Path), maxStored)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -140,4 +143,21 @@ func storedAnswer(call *savedcall.Call) ([]byte, error) {
 		err = fmt.Errorf("%s: %w", savedcall.AnswerFile(call.Path), err)
 	}
 	return text, err
+}
+
+// checkLink refuses a symbolic link that leads out of its folder. A repository of a
+// stranger may contain one, and the file is read, compared and replaced.
+func checkLink(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil //nolint:nilerr // a missing file, or reading it reports the error
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if within, err := filepath.Rel(folder, real); err != nil || !filepath.IsLocal(within) {
+		return fmt.Errorf("%s: is a link out of its folder; replace it by a file", path)
+	}
+	return nil
 }

@@ -70,6 +70,8 @@ type Runner struct {
 	Timeout time.Duration
 	// FailFast stops after the first failure. Calls in flight finish.
 	FailFast bool
+	// Redact hides the secrets of the config in stored answers; nil hides none.
+	Redact func(string) string
 	// Update stores answers and definitions that differ from the files, if all other
 	// checks passed.
 	Update bool
@@ -260,7 +262,7 @@ func (r *run) send(ctx context.Context, s *sequence, c *savedcall.Request, targe
 	began := time.Now()
 	raw, err := s.conn.Request(limited, c.Method, params)
 	answer := savedcall.Answer{
-		Result: raw, Time: time.Since(began),
+		Result: raw, Time: time.Since(began), Redact: r.Redact,
 		Definition: target.Definition, OutputSchema: rawjson.Get(target.Definition, "outputSchema"),
 	}
 	result.Answer.Time = answer.Time

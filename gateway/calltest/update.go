@@ -35,7 +35,7 @@ func accept(result *savedcall.Result) error {
 	}
 	if answer {
 		path := savedcall.AnswerFile(result.Call.Path)
-		if err := WriteFile(path, result.Answer.Document()); err != nil {
+		if err := WriteFile(path, result.Answer.StoredDocument()); err != nil {
 			return err
 		}
 		result.Updated = append(result.Updated, path)

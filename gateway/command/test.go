@@ -256,7 +256,7 @@ func (a *App) openTested(ctx context.Context, cfg *config.Config, f *testFlags, 
 
 func (a *App) runCalls(ctx context.Context, g Gateway, cfg *config.Config, catalog *calltest.Catalog, f *testFlags, calls []*savedcall.Call) error {
 	runner := &calltest.Runner{
-		Find: catalog.Find, Env: os.LookupEnv, Timeout: f.timeout, FailFast: f.failFast, Update: f.update,
+		Find: catalog.Find, Env: os.LookupEnv, Timeout: f.timeout, FailFast: f.failFast, Update: f.update, Redact: a.Mask().String,
 		Connect: func(ctx context.Context) (calltest.Conn, error) { return a.connectTest(ctx, g, cfg, catalog) },
 	}
 	report := &calltest.Report{Began: time.Now(), Clean: a.Mask().String, Root: a.Getenv("GITHUB_WORKSPACE")}

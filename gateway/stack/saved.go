@@ -56,7 +56,7 @@ func (c *Client) RunSaved(ctx context.Context, names []string, set map[string]st
 			}
 			return os.LookupEnv(name)
 		},
-		Captures: captures, Timeout: savedTimeout,
+		Captures: captures, Timeout: savedTimeout, Redact: c.stack.Redact,
 	}
 	return runner.Run(ctx, calls, done)
 }

@@ -11,6 +11,9 @@ const (
 	placeholderHash  = 8 // hex digits
 )
 
+// Hidden is a placeholder without a hash.
+const Hidden = placeholderStart + "]"
+
 // Placeholder returns the position of the first placeholder in text, or -1 for both.
 func Placeholder(text string) (start, end int) {
 	for from := 0; ; from = start + 1 {

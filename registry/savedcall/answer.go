@@ -16,8 +16,10 @@ type Answer struct {
 	// definition is the one that pins use, before overrides and with the own name.
 	OutputSchema json.RawMessage
 	Definition   json.RawMessage
-	// Stored is the text of the file beside the call, see [Answer.Document], or nil.
+	// Stored is the text of the file beside the call, see [Answer.StoredDocument], or nil.
 	Stored json.RawMessage
+	// Redact hides the secrets of the config in a text; nil hides none.
+	Redact func(string) string
 }
 
 // Outcome is the result of one check.

@@ -11,6 +11,7 @@ import (
 	"goblin/registry/compare"
 	"goblin/registry/definition"
 	"goblin/registry/rawjson"
+	"goblin/registry/recording"
 	"goblin/registry/termtext"
 )
 
@@ -19,8 +20,8 @@ const (
 	maxGot  = 200 // columns of a value in a text
 )
 
-// Document returns the answer as paths see it and as it is stored beside a call: the
-// result, or {"error": …} for a JSON-RPC error. It is indented for diffs.
+// Document returns the answer as paths see it: the result, or {"error": …} for a JSON-RPC
+// error. It is indented for diffs.
 func (a Answer) Document() []byte {
 	doc := a.Result
 	if a.Error != nil {
@@ -32,16 +33,40 @@ func (a Answer) Document() []byte {
 	return append(rawjson.AppendIndent(nil, doc), '\n')
 }
 
+// StoredDocument returns the document as it is stored beside a call: without secrets, since
+// such files belong into a version control system. All secrets become "[hidden]".
+func (a Answer) StoredDocument() []byte {
+	doc := a.Document()
+	text := string(doc)
+	if a.Redact != nil {
+		text = a.Redact(text)
+	}
+	var out strings.Builder
+	for {
+		start, end := recording.Placeholder(text)
+		if start < 0 {
+			break
+		}
+		out.WriteString(text[:start] + recording.Hidden)
+		text = text[end:]
+	}
+	out.WriteString(text)
+	text = out.String()
+	if doc != nil && rawjson.Valid([]byte(text)) != nil { // a number was hidden
+		return append(rawjson.Quote(text), '\n')
+	}
+	return []byte(text)
+}
+
 // document decodes the answer. A tool result without isError gets it.
 func (r *Request) document(a Answer) (*document, error) {
-	text := a.Document()
-	if text == nil {
-		return nil, errors.New("the answer is no JSON")
-	}
-	return r.decode(text)
+	return r.decode(a.Document())
 }
 
 func (r *Request) decode(text []byte) (*document, error) {
+	if len(text) == 0 {
+		return nil, errors.New("the answer is no JSON")
+	}
 	doc, err := decodeDocument(text)
 	if err != nil {
 		return nil, err
@@ -198,7 +223,7 @@ func (r *Request) checkSame(o *Outcome, c Check, a Answer) string {
 	if err != nil {
 		return termtext.Line(err.Error())
 	}
-	current, err := r.document(a)
+	current, err := r.decode(a.StoredDocument())
 	if err != nil {
 		return termtext.Line(err.Error())
 	}

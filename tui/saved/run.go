@@ -290,7 +290,7 @@ func (p *Pane) accept(f *savedcall.File) tea.Cmd {
 		}
 	}
 	store := func() tea.Cmd {
-		backend, answer := a.Backend, last.Answer.Document()
+		backend, answer := a.Backend, last.Answer.StoredDocument()
 		return a.Do(func() error {
 			if edited {
 				if _, err := backend.SaveCall(f.Name, &call, true); err != nil {
@@ -322,7 +322,7 @@ func (p *Pane) accepted(r *result) {
 			o.OK, o.Got, o.Diff = true, "", nil
 		}
 	}
-	r.Answer.Stored = r.Answer.Document()
+	r.Answer.Stored = r.Answer.StoredDocument()
 	if len(r.Failures()) == 0 {
 		r.State = savedcall.Passed
 	}

@@ -62,6 +62,7 @@ func (p *Pane) saveRecord(seq uint64) tea.Cmd {
 // saveRequest saves a request under a name that the user chooses.
 func (p *Pane) saveRequest(method string, params json.RawMessage, answer savedcall.Answer) tea.Cmd {
 	a := p.app
+	answer.Redact = a.Backend.Redact
 	// A typed secret of the config is hidden as in traffic.
 	c, hidden, err := savedcall.New(method, json.RawMessage(a.Backend.Redact(string(params))))
 	if err != nil {
@@ -156,7 +157,7 @@ func (s *saving) write(overwrite bool) tea.Cmd {
 	return func() tea.Msg {
 		where, err := backend.SaveCall(s.name, s.call, overwrite)
 		if err == nil && s.answer.Result != nil {
-			err = backend.StoreAnswer(s.name, s.answer.Document())
+			err = backend.StoreAnswer(s.name, s.answer.StoredDocument())
 		}
 		return keys.FuncMsg(func() tea.Cmd {
 			switch {

@@ -246,6 +246,38 @@ func TestUpdateAcceptsAnswersAndDefinitions(t *testing.T) {
 	require.Contains(t, out.Stdout, `$.structuredContent.id "o-9" → "o-7"`)
 }
 
+// Stored answers belong into a version control system.
+func TestStoredAnswersHoldNoSecretAndStayInTheirFolder(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	const secret = "s3cret-of-the-config"
+	spec := orders()
+	spec["calls"].(e2e.Obj)["get"] = e2e.Obj{"content": []e2e.Obj{{"type": "text", "text": "token " + secret}}}
+	delete(spec, "on")
+	w.Backend("shop", spec, e2e.Obj{"env": e2e.Obj{"API_TOKEN": secret}})
+	save(t, w, map[string]string{"1.yaml": "call: shop_get\nexpect: [{same: true}]\n"})
+	require.Contains(t, w.Succeeds("test", "--update"), "1 passed")
+	stored := filepath.Join(w.Dir, "saved", "1.answer.json")
+	answer, err := os.ReadFile(stored)
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "token [hidden]")
+	require.Contains(t, w.Succeeds("test"), "1 passed", "the answer is compared without the secret")
+
+	other := filepath.Join(w.Dir, "other.json")
+	require.NoError(t, os.WriteFile(other, []byte(`{"private":"of-another-program"}`), 0o600))
+	require.NoError(t, os.Remove(stored))
+	require.NoError(t, os.Symlink(other, stored))
+	for _, args := range [][]string{{"test"}, {"test", "--update"}} {
+		out := w.Run(args...)
+		require.Equal(t, e2e.ExitFailure, out.Code)
+		require.Contains(t, out.Stdout+out.Stderr, "link out of its folder")
+		require.NotContains(t, out.Stdout+out.Stderr, "of-another-program")
+	}
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"private":"of-another-program"}`, string(text))
+}
+
 func TestInterruptedRunReportsTheFinishedCalls(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
