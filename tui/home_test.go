@@ -235,3 +235,34 @@ func BenchmarkHome(b *testing.B) {
 		r.app.View()
 	}
 }
+
+// Successful calls of Goblin's own tools are one row until the user unfolds them.
+func TestLastCallsFoldGoblinsOwnTools(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 120, 40, "files")
+	add := func(server, name, status string) {
+		r.reg.Traffic().Append(registry.TrafficRecord{
+			Time: r.clock.now(), Session: "a", Client: "agent", Server: server, Method: "tools/call", Name: name, Status: status, Duration: time.Millisecond,
+		})
+		r.clock.advance(time.Second)
+	}
+	for range 3 {
+		add(registry.Local, "search_tools", "success")
+		add("files", "files_read", "success")
+	}
+	add(registry.Local, "call_tool", "failure")
+	r.refresh(registry.AllChanges).keys("9").beat()
+	require.Contains(t, r.line("Last calls"), "Last calls 7 ")
+	require.Regexp(t, `▸ 3 calls of Goblin tools +ok +search_tools`, r.screen())
+	require.Contains(t, r.screen(), "call_tool", "failures are visible")
+	r.keys("tab tab j j")
+	require.Contains(t, r.line("│>"), "Goblin tools")
+	require.Contains(t, r.footer(), "enter unfold")
+	require.NotContains(t, r.screen(), " search_tools  ")
+	r.keys("enter")
+	require.Equal(t, 3, strings.Count(r.screen(), " search_tools  "))
+	add("files", "files_read", "success")
+	r.beat()
+	require.Contains(t, r.line("│>"), "Goblin tools", "the cursor stays")
+	require.NotContains(t, r.keys("enter").screen(), " search_tools  ")
+}

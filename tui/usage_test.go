@@ -131,3 +131,26 @@ func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
 		require.Contains(t, r.keys("F").line("spread"), map[bool]string{true: "▂█ 2.0 ms to 1.6 s  "}[w > 80], w)
 	}
 }
+
+func TestUsageFoldsGoblinsOwnTools(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 160, 45, plainEnv)
+	r.backend.usage.Tools = append(r.backend.usage.Tools,
+		report.Tool{Server: registry.Local, Name: "search_tools", Listed: "search_tools", Definitions: report.DefinitionSize(400), Figures: report.Figures{Calls: 3, Errors: 1}},
+		report.Tool{Server: registry.Local, Name: "call_tool", Listed: "call_tool", Definitions: report.DefinitionSize(600), Figures: report.Figures{Calls: 4}})
+	r.keys("6")
+	require.Regexp(t, `▸ 2 Goblin tools +250 +7 +1 `, r.screen())
+	require.NotContains(t, r.screen(), "search_tools")
+	require.Contains(t, r.screen(), "[Tools 7]", "the row is not counted")
+	r.keys("g")
+	require.Contains(t, r.line("│>"), "2 Goblin tools", "it is first in every order")
+	require.Contains(t, r.footer(), "enter unfold")
+	r.keys("x")
+	require.Contains(t, r.app.Flash.Text, "only listed tools")
+	r.keys("enter")
+	require.Contains(t, r.screen(), "↓ 2 Goblin tools")
+	require.Contains(t, r.screen(), "search_tools")
+	r.keys("enter / search_tools enter")
+	require.Contains(t, r.screen(), "Usage 1/7")
+	require.Contains(t, r.line("│>"), "search_tools", "a filter finds them")
+}

@@ -217,6 +217,15 @@ func (s *figureSum) add(f *Figures) {
 	}
 }
 
+// SumFigures adds figures up. The sum has no quantiles, spread or minutes.
+func SumFigures(all []Figures) Figures {
+	var sum figureSum
+	for i := range all {
+		sum.add(&all[i])
+	}
+	return sum.Figures
+}
+
 // Unused returns the number of unused listed tools and the size of their definitions.
 func (r *Report) Unused() (tools int, all Definitions) {
 	bytes := 0

@@ -39,7 +39,11 @@ func (p *Pane) heading(i int) (title, right string) {
 	if order := t.OrderText(lk); order != "" {
 		right = order
 	}
-	return title + " " + uicontext.FormatCount(t.Total()), right
+	total := t.Total()
+	if i == callList && slices.ContainsFunc(p.calls.Rows, func(c *call) bool { return c.own > 0 }) {
+		total--
+	}
+	return title + " " + uicontext.FormatCount(total), right
 }
 
 // Empty returns nothing: Lines draws the texts of empty lists.

@@ -43,6 +43,7 @@ type call struct {
 	described              bool
 	client                 string
 	arguments, failure     string // safe to draw
+	own                    int    // calls of Goblin's own tools that this row stands for
 }
 
 // keyOf identifies a request before and after its answer.
@@ -73,10 +74,21 @@ func (p *Pane) createLists() {
 		return "", ""
 	}
 	p.clients = newList(p, "connected", func(c client) string { return c.ID }, func(c client) string { return c.name }, p.clientColumns()...)
-	p.calls = newList(p, "newest", func(c *call) string { return keyOf(&c.TrafficRecord) },
+	p.calls = newList(p, "newest", func(c *call) string {
+		if c.own > 0 {
+			return "own"
+		}
+		return keyOf(&c.TrafficRecord)
+	},
 		func(c *call) string {
 			return c.client + "\x00" + c.label() + "\x00" + c.status() + "\x00" + c.arguments
 		}, p.callColumns()...)
+	p.own = list.NewFold(p.calls, func(c *call) bool { return c.own > 0 }, (*call).isOwn)
+}
+
+// isOwn reports whether a call of one of Goblin's own tools succeeded.
+func (c *call) isOwn() bool {
+	return c.own == 0 && c.Server == registry.Local && c.Method == "tools/call" && c.id == "" && c.failure == ""
 }
 
 func (p *Pane) mark(k kind) (string, theme.Style) {
@@ -170,7 +182,7 @@ func (p *Pane) callColumns() []list.Column[*call] {
 			return c.Time.Local().Format(time.TimeOnly), p.app.Theme.Dim
 		}},
 		{Name: "client", Priority: 2, MinWidth: 6, PreferredWidth: 11, Unsorted: true, Text: func(c *call) string { return c.client }},
-		{Name: "call", MinWidth: 12, PreferredWidth: 20, CutMiddle: true, Unsorted: true, Text: func(c *call) string { return c.label() }},
+		{Name: "call", MinWidth: 12, PreferredWidth: 20, CutMiddle: true, Unsorted: true, Text: func(c *call) string { return c.label() }, Show: p.callCell},
 		{
 			Name: "status", MinWidth: 7, PreferredWidth: 16, Unsorted: true, Text: (*call).status,
 			Show: func(c *call, _ int) (string, theme.Style) {
@@ -178,7 +190,10 @@ func (p *Pane) callColumns() []list.Column[*call] {
 			},
 		},
 		{Name: "took", Priority: 1, NeededWidth: 8, AlignRight: true, Unsorted: true, Show: func(c *call, _ int) (string, theme.Style) {
-			if c.id != "" {
+			switch {
+			case c.own > 0:
+				return "", ""
+			case c.id != "":
 				return termtext.Age(p.app.Now().Sub(c.Time)), ""
 			}
 			return uicontext.FormatDuration(c.Duration - c.UserWait), ""
@@ -187,7 +202,17 @@ func (p *Pane) callColumns() []list.Column[*call] {
 	}
 }
 
+func (p *Pane) callCell(c *call, _ int) (string, theme.Style) {
+	if c.own > 0 {
+		return p.own.Mark(p.app.Theme) + strings.TrimPrefix(c.label(), " "), p.app.Theme.Dim
+	}
+	return uicontext.SanitizeLine(c.label()), ""
+}
+
 func (c *call) label() string {
+	if c.own > 0 {
+		return "  " + termtext.Count(c.own, "call") + " of Goblin tools" // after the mark
+	}
 	switch c.Method {
 	case "resources/read":
 		return "read " + c.Name
@@ -290,7 +315,10 @@ func (p *Pane) listCalls() tea.Cmd {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *call) int { return b.Time.Compare(a.Time) })
-	same := func(a, b *call) bool { return a == b || a.id != "" && a.id == b.id && a.Session == b.Session }
+	rows = p.withOwnRow(rows)
+	same := func(a, b *call) bool {
+		return a == b || a.own > 0 && a.own == b.own && a.Seq == b.Seq || a.id != "" && a.id == b.id && a.Session == b.Session
+	}
 	if slices.EqualFunc(rows, p.calls.Rows, same) {
 		return nil
 	}
@@ -302,6 +330,29 @@ func (p *Pane) listCalls() tea.Cmd {
 		}
 		return nil
 	})
+}
+
+// withOwnRow adds a row for several calls of Goblin's own tools, above the newest.
+func (p *Pane) withOwnRow(rows []*call) []*call {
+	newest, n := 0, 0
+	var names []string
+	for i, c := range rows {
+		if !c.isOwn() {
+			continue
+		}
+		if n++; n == 1 {
+			newest = i
+		}
+		if !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	if n < 2 {
+		return rows
+	}
+	head := *rows[newest]
+	head.own, head.arguments = n, uicontext.SanitizeLine(strings.Join(names, ", "))
+	return slices.Insert(rows, newest, &head)
 }
 
 func (p *Pane) describe(c *call) {

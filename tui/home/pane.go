@@ -51,6 +51,7 @@ type Pane struct {
 	servers *list.Table[server]
 	clients *list.Table[client]
 	calls   *list.Table[*call]
+	own     *list.Fold[*call]     // of Goblin's own tools
 	places  [lists]uicontext.Rect // rows, as last drawn
 	frames  [lists]uicontext.Rect // with titles
 
@@ -247,8 +248,19 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 		}
 		return ""
 	}
+	opens := p.own.Opens(keys.Handler{Run: p.open, Label: func() string { return "go there" }})
 	return map[string]keys.Handler{
-		"open":    {WhyDisabled: none, Run: p.open, Label: func() string { return "go there" }},
+		"open": {WhyDisabled: none, Run: func() tea.Cmd {
+			if p.current() == callList {
+				return opens.Run()
+			}
+			return p.open()
+		}, Label: func() string {
+			if p.current() == callList {
+				return opens.Label()
+			}
+			return "go there"
+		}},
 		"approve": {WhyDisabled: keys.DisabledUnless("no changed tools", func() bool { return len(p.unapproved) > 0 }), Run: func() tea.Cmd { return approve.Open(a.Context, p.unapproved) }, Label: func() string { return "changed tools" }},
 		"cancel":  {WhyDisabled: keys.DisabledUnless("no running call selected, and none is slow", func() bool { return p.cancellable() != nil }), Run: func() tea.Cmd { return a.Logs().CancelRunning(p.cancellable()) }},
 		"editor":  {WhyDisabled: keys.DisabledUnless("the config is valid", func() bool { return len(a.Reg.Mistakes()) > 0 }), Run: func() tea.Cmd { return dialog.EditMistake(a.Context) }},
@@ -295,6 +307,9 @@ func (p *Pane) inspect() tea.Cmd {
 		return p.app.Inspect(uicontext.Item{Server: s.Name})
 	case callList:
 		c, _ := p.calls.Selected()
+		if c.own > 0 {
+			return p.app.Inspect(uicontext.Item{Server: registry.Local})
+		}
 		return p.app.GoToItem(&c.TrafficRecord)
 	}
 	return p.open()

@@ -80,10 +80,7 @@ func (p *callablePane) setColumns(own ...list.Column[*registry.Entry]) {
 func (p *callablePane) mark(e *registry.Entry) string {
 	switch {
 	case isOwnRow(e):
-		if p.All.showsOwnTools {
-			return p.app.Theme.Falling
-		}
-		return p.app.Theme.Folded
+		return p.All.own.Mark(p.app.Theme)
 	case p.app.compare.IsMarked(compare.DefinitionKey(e)):
 		return p.app.Theme.Accent.On("A")
 	case p.app.Calls.ForItem(uicontext.EntryItem(e)) != nil:

@@ -36,8 +36,8 @@ type catalog struct {
 	Loaded         bool                 // read before, so later rows are new
 	initialRow     string               // listed name, chosen by selectUsable
 	texts          map[*registry.Entry]string
-	showsOwnTools  bool // Goblin's own tools are unfolded
-	hidesInvisible bool // hidden entries are not listed
+	own            *list.Fold[*registry.Entry] // of Goblin's own tools
+	hidesInvisible bool                        // hidden entries are not listed
 }
 
 type catalogState struct {
@@ -65,6 +65,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 		func(e *registry.Entry) string { return e.Listed },
 		func(e *registry.Entry) string { return words(e) },
 		fields, list.Order[*registry.Entry]{Name: "listed name"})
+	c.own = list.NewFold(c.Table, isOwnRow, isOwnTool)
 	c.Table.Hidden = c.hidden
 	c.Table.Head = isOwnRow
 	c.Table.RowStyle = list.RowStyle[*registry.Entry]{
@@ -203,7 +204,7 @@ func changedFirst(reg *registry.Registry, rows []*registry.Entry) []*registry.En
 // isUnneeded reports whether an entry is a tool of Goblin that no client of a profile
 // needs.
 func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
-	if e.Server != registry.Local || e.Kind != registry.Tool {
+	if !isOwnTool(e) {
 		return false
 	}
 	by, _ := c.app.Backend.HiddenReason(profile, e)

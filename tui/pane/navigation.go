@@ -126,8 +126,8 @@ func (a *Layout) goTo(pane int, key string, choose func()) tea.Cmd {
 
 func (a *Layout) unfoldOwnTools(pane int, key string) {
 	p, ok := a.Panes[pane].(*Tools)
-	if t, err := a.Reg.ResolveTool(key); ok && err == nil && t.Server == registry.Local && !p.All.showsOwnTools {
-		p.All.toggleOwn()
+	if t, err := a.Reg.ResolveTool(key); ok && err == nil && t.Server == registry.Local && !p.All.own.Unfolded {
+		p.All.own.Toggle()
 	}
 }
 

@@ -81,25 +81,19 @@ func (c *catalog) countVisible() (n int) {
 }
 
 func (c *catalog) hidden() func(*registry.Entry, bool) bool {
-	folds, hides := c.kind == registry.Tool && !c.showsOwnTools, c.hidesInvisible
+	folded, hides := c.own.Hidden(), c.hidesInvisible
 	backend, profile := c.app.Backend, c.app.Profile
 	return func(e *registry.Entry, filtered bool) bool {
-		switch {
-		case isOwnRow(e):
-			return filtered
-		case hides:
+		if hides && !isOwnRow(e) {
 			if by, _ := backend.HiddenReason(profile, e); by != "" && by != "search" {
 				return true
 			}
 		}
-		return folds && e.Server == registry.Local && !filtered
+		return folded(e, filtered)
 	}
 }
 
-func (c *catalog) toggleOwn() tea.Cmd {
-	c.showsOwnTools = !c.showsOwnTools
-	return c.Table.Refilter()
-}
+func isOwnTool(e *registry.Entry) bool { return e.Server == registry.Local && e.Kind == registry.Tool }
 
 func (c *catalog) toggleHidden() tea.Cmd {
 	c.hidesInvisible = !c.hidesInvisible
@@ -140,34 +134,7 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 }
 
 func (p *callablePane) ownRowHandlers(open keys.Handler) map[string]keys.Handler {
-	onHead := func() bool {
-		e, ok := p.All.Table.Selected()
-		return ok && isOwnRow(e)
-	}
-	or := func(run func() tea.Cmd) keys.Handler {
-		return keys.Handler{
-			WhyDisabled: func() string {
-				if onHead() || open.WhyDisabled == nil {
-					return ""
-				}
-				return open.WhyDisabled()
-			},
-			Run: func() tea.Cmd {
-				if onHead() {
-					return p.All.toggleOwn()
-				}
-				return run()
-			},
-			Label: func() string {
-				switch {
-				case !onHead():
-					return "open"
-				case p.All.showsOwnTools:
-					return "fold"
-				}
-				return "unfold"
-			},
-		}
-	}
-	return map[string]keys.Handler{"open": or(open.Run), "detail": or(p.app.FocusDetail), "detail-vi": or(p.app.FocusDetail)}
+	detail := open
+	detail.Run = p.app.FocusDetail
+	return map[string]keys.Handler{"open": p.All.own.Opens(open), "detail": p.All.own.Opens(detail), "detail-vi": p.All.own.Opens(detail)}
 }

@@ -177,8 +177,12 @@ func (p *Logs) isOtherDay(r *trafficRow) bool {
 	return !r.Time.IsZero() && (d != rd || m != rm || y != ry)
 }
 
-// unnamedServer returns the server unless the name contains it.
+// unnamedServer returns the server unless the name contains it. Goblin's own names are
+// known, too.
 func unnamedServer(r *trafficRow) string {
+	if r.Server == registry.Local {
+		return ""
+	}
 	if rest, ok := strings.CutPrefix(strings.TrimPrefix(r.Name, "mcp://"), r.Server); ok && rest != "" && strings.ContainsRune("_/", rune(rest[0])) {
 		return ""
 	}

@@ -73,18 +73,43 @@ func (l *Theme) Cut(s string, w int) string {
 }
 
 // Middle makes an unstyled line exactly w cells wide. It cuts in the middle, so that the
-// beginning and the name at the end stay visible.
+// beginning and the name at the end stay visible. Of a listed URI it keeps the server's
+// name, too.
 func (l *Theme) Middle(s string, w int) string {
-	n := Width(s)
-	if n <= w || w < 8 {
+	if Width(s) <= w || w < 8 {
 		return l.Fit(s, w)
+	}
+	head, rest := l.uriHead(s, w)
+	return l.Fit(head+l.cutMiddle(rest, w-Width(head)), w)
+}
+
+// uriHead splits a text with a URI mcp://SERVER/REST after the server's name and drops the
+// scheme. It shortens the name to leave minRest of w cells. Without such a URI, head is "".
+func (l *Theme) uriHead(s string, w int) (head, rest string) {
+	const minRest, minServer = 8, 5
+	before, uri, _ := strings.Cut(s, "mcp://")
+	server, rest, ok := strings.Cut(uri, "/")
+	room := w - Width(before) - minRest - 1
+	switch {
+	case !ok || server == "" || room < minServer:
+		return "", s
+	case Width(server) > room:
+		server = l.cutMiddle(server, room)
+	}
+	return before + server + "/", rest
+}
+
+func (l *Theme) cutMiddle(s string, w int) string {
+	n := Width(s)
+	if n <= w {
+		return s
 	}
 	head := (w - 1) / 2
 	tail := w - 1 - head
 	if plainASCII(s) {
 		return s[:head] + l.Ellipsis + s[len(s)-tail:]
 	}
-	return l.Fit(ansi.Truncate(s, head, "")+l.Ellipsis+ansi.TruncateLeft(s, n-tail, ""), w)
+	return ansi.Truncate(s, head, "") + l.Ellipsis + ansi.TruncateLeft(s, n-tail, "")
 }
 
 // Right aligns a line right in exactly w cells.

@@ -146,7 +146,13 @@ func FuzzCells(f *testing.F) {
 
 func TestMiddleKeepsTheNameAtTheEnd(t *testing.T) {
 	l := New(Options{})
-	require.Equal(t, "mcp://fi…eadme.md", l.Middle("mcp://files/file:///srv/a/b/c/readme.md", 17))
+	require.Equal(t, "/srv/a/b…eadme.md", l.Middle("/srv/a/b/c/d/readme.md", 17))
+	const uri = "mcp://files/file:///srv/a/b/c/readme.md"
+	require.Equal(t, "files/file:///srv…c/readme.md", l.Middle(uri, 29))
+	require.Equal(t, "files/file:/…dme.md", l.Middle(uri, 19))
+	require.Equal(t, "read files/file…e.md", l.Middle("read "+uri, 20))
+	require.Equal(t, "a-l…rver/x:/…d.md", l.Middle("mcp://a-long-server/x://y/z/d.md", 17))
+	require.Equal(t, "水果店/价格://…果/d.md", l.Middle("mcp://水果店/价格://苹果苹果苹果/d.md", 22))
 	require.Equal(t, "short   ", l.Middle("short", 8))
 }
 

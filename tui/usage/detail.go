@@ -33,6 +33,8 @@ func (p *Pane) Subject() pane.Subject {
 	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []viewer.Section {
 		blocks := []viewer.Section{{Kind: viewer.Fields, Fields: r.facts(now)}}
 		switch {
+		case r.own:
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: "Goblin's own tools search, describe and call the entries of servers. " + p.app.KeyOf("open") + " lists them."})
 		case r.client != nil:
 			blocks = append(blocks, r.limits()...)
 		case r.off:

@@ -40,6 +40,7 @@ type row struct {
 	key, name, server, original string
 	tools, idle                 int
 	off                         bool
+	own                         bool // the sum of Goblin's own tools
 	others                      report.NonToolLists
 	report.Definitions
 	report.Figures
@@ -53,6 +54,7 @@ const readInterval = time.Second
 type Pane struct {
 	app    *pane.Layout
 	Tables [tables]*list.Table[row]
+	own    *list.Fold[row] // of Goblin's own tools
 	at     int
 	spots  pane.Tabs
 	above  int // lines above the rows, as last drawn
@@ -75,6 +77,9 @@ func New(a *pane.Layout) *Pane {
 		p.Tables[i].SetColumns(p.columns(i)...)
 		p.Tables[i].Base = p.style
 	}
+	t := p.Tables[tools]
+	t.Head = func(r row) bool { return r.own }
+	p.own = list.NewFold(t, t.Head, func(r row) bool { return r.server == registry.Local })
 	return p
 }
 
@@ -160,6 +165,7 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 		}
 		rows[tools] = append(rows[tools], one)
 	}
+	rows[tools] = withOwnRow(rows[tools])
 	for i := range r.Clients {
 		c := &r.Clients[i]
 		rows[clients] = append(rows[clients], row{key: c.Name, name: cmp.Or(c.Name, "(unnamed)"), tools: c.Tools, others: c.NonToolLists, Definitions: c.Definitions, Figures: c.Figures, client: c, whole: c})
@@ -173,6 +179,30 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 		cmds = append(cmds, p.Refresh(0))
 	}
 	return tea.Batch(cmds...)
+}
+
+// withOwnRow adds the sum of Goblin's own tools as the first row, if there are other tools.
+func withOwnRow(all []row) []row {
+	var own []report.Tool
+	var figures []report.Figures
+	listed, bytes := 0, 0
+	for i := range all {
+		if r := &all[i]; r.server == registry.Local {
+			own = append(own, *r.whole.(*report.Tool))
+			figures = append(figures, r.Figures)
+			bytes += r.Definitions.Bytes
+			if r.Definitions.Bytes > 0 {
+				listed++
+			}
+		}
+	}
+	if len(own) == 0 || len(own) == len(all) {
+		return all
+	}
+	return slices.Insert(all, 0, row{
+		key: "\x00own", name: termtext.Count(len(own), "Goblin tool"), own: true, tools: listed,
+		Definitions: report.DefinitionSize(bytes), Figures: report.SumFigures(figures), whole: own,
+	})
 }
 
 func (p *Pane) Heading() (title, right string) {
@@ -223,7 +253,7 @@ func (p *Pane) IsEmpty() bool { return false }
 
 func (p *Pane) Item() uicontext.Item {
 	r, ok := p.Tables[p.at].Selected()
-	if !ok || p.at != tools || r.Definitions.Bytes == 0 {
+	if !ok || p.at != tools || r.own || r.Definitions.Bytes == 0 {
 		return uicontext.Item{}
 	}
 	return uicontext.Item{Kind: registry.Tool, Server: r.server, Name: r.original, Listed: r.name}
@@ -245,6 +275,18 @@ func (p *Pane) ShownContent() uicontext.CachedContent {
 func (p *Pane) Handlers() map[string]keys.Handler {
 	a := p.app
 	none := keys.DisabledUnless("no row selected", func() bool { return p.Tables[p.at].Len() > 0 })
+	unfolds := p.own.Opens(keys.Handler{Run: a.FocusDetail})
+	open := keys.Handler{WhyDisabled: none, Run: func() tea.Cmd {
+		if p.at == tools {
+			return unfolds.Run()
+		}
+		return a.FocusDetail()
+	}, Label: func() string {
+		if p.at == tools {
+			return unfolds.Label()
+		}
+		return "open"
+	}}
 	entry := func() *registry.Entry {
 		it := p.Item()
 		if it.IsEmpty() {
@@ -253,7 +295,7 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 		return a.Reg.Load().ByServerName(it.Server, registry.Tool, it.Name)
 	}
 	return map[string]keys.Handler{
-		"open": {WhyDisabled: none}, "pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none}, "copy-content": {WhyDisabled: none},
+		"open": open, "detail": open, "detail-vi": open, "pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none}, "copy-content": {WhyDisabled: none},
 		"copy": {WhyDisabled: none, Run: func() tea.Cmd {
 			r, _ := p.Tables[p.at].Selected()
 			return a.Copy(uicontext.SanitizeLine(r.name), "the name")
@@ -425,6 +467,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		{
 			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), MinWidth: 4, PreferredWidth: 22, Text: func(r row) string { return r.name },
 			Show: func(r row, _ int) (string, theme.Style) {
+				if r.own {
+					return p.own.Mark(lk()) + " " + r.name, lk().Dim
+				}
 				if r.client != nil && len(r.client.Violations) > 0 {
 					return lk().Failed + " " + uicontext.SanitizeLine(r.name), lk().Bad
 				}
