@@ -18,7 +18,7 @@ type Column[R any] struct {
 	PreferredWidth int    // hidden if narrower; 0: the full width
 	NeededWidth    int    // kept before higher values of Priority; 0: the full width
 	Optional       bool   // shown only if all others fit; lowest in rank
-	Fills          bool   // shown only if all others fit; needs the highest Priority
+	Fills          bool   // shown only if all others fit in most rows; needs the highest Priority
 	AlignRight     bool
 	Dim            bool // unless the row has a style
 	CutMiddle      bool
@@ -219,7 +219,7 @@ func (t *Table[R]) plan(w int) []place {
 		}
 		stands[i] = true
 		more := t.shared(places, stands, w)
-		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || narrower(kept, more) {
+		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || !t.cols[places[i].col].Fills && narrower(kept, more) || cutsMany(kept, more) {
 			break
 		}
 		kept = more
@@ -258,6 +258,16 @@ func narrower(places, other []place) bool {
 		}
 	}
 	return false
+}
+
+// cutsMany reports whether a column of places becomes narrower than wanted in other, or is
+// cut there in more than a quarter of the rows.
+func cutsMany(places, other []place) bool {
+	const most = 4
+	return slices.ContainsFunc(other, func(p place) bool {
+		before := slices.IndexFunc(places, func(q place) bool { return q.col == p.col })
+		return before >= 0 && p.w < places[before].w && (p.w < p.wants || p.need.at(p.w) > p.need.at(0)/most)
+	})
 }
 
 // shareForVisible shares the room by the visible rows, because not all rows fit.
