@@ -142,7 +142,7 @@ func (r *Registry) logListChange(t *table, kind Kind, was *run, changes []ListCh
 	text := fmt.Sprintf("%s: %d → %d", listName(kind), was.len(), run.len())
 	d := r.diffLists(was, run)
 	if d.added+d.removed > 0 {
-		text += fmt.Sprintf(" (+%d −%d)", d.added, d.removed)
+		text += fmt.Sprintf(" (+%d -%d)", d.added, d.removed)
 	}
 	if d.changed > 0 {
 		text += fmt.Sprintf(", %d changed", d.changed)

@@ -39,25 +39,25 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 	}{
 		{
 			"first list", func() { set(r, "a", Tool, "a", "b", "c", "d", "e") },
-			[]string{"a: tools: 0 → 5 (+5 −0): +a +b +c"},
+			[]string{"a: tools: 0 → 5 (+5 -0): +a +b +c"},
 		},
 		{"the same list", func() { set(r, "a", Tool, "e", "d", "c", "b", "a") }, nil},
 		{
 			"another list", func() { set(r, "a", Tool, "a", "b", "f", "g") },
-			[]string{"a: tools: 5 → 4 (+2 −3): +f +g −c −d −e"},
+			[]string{"a: tools: 5 → 4 (+2 -3): +f +g -c -d -e"},
 		},
 		{"another definition", func() {
 			r.SetList("a", Tool, [][]byte{item(Tool, "b"), item(Tool, "f"), item(Tool, "g"), []byte(`{"name":"a"}`)})
 		}, []string{"a: tools: 4 → 4, 1 changed; a: description removed"}},
 		{
 			"resources", func() { set(r, "a", Resource, "x:/1", "x:/2") },
-			[]string{"a: resources: 0 → 2 (+2 −0): +x:/1 +x:/2"},
+			[]string{"a: resources: 0 → 2 (+2 -0): +x:/1 +x:/2"},
 		},
 		{
 			"a name that would fake a line", func() { set(r, "a", Prompt, "p\nq") },
-			[]string{`a: prompts: 0 → 1 (+1 −0): +"p\nq"`},
+			[]string{`a: prompts: 0 → 1 (+1 -0): +"p\nq"`},
 		},
-		{"no more", func() { set(r, "a", Prompt) }, []string{`a: prompts: 1 → 0 (+0 −1): −"p\nq"`}},
+		{"no more", func() { set(r, "a", Prompt) }, []string{`a: prompts: 1 → 0 (+0 -1): -"p\nq"`}},
 		{
 			"connecting", func() { r.SetState("a", ServerState{State: StateConnecting}) },
 			[]string{"a: stopped → connecting"},
@@ -100,7 +100,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{
 			"a list without it", func() { set(r, "a", Resource, "x:/2") },
-			[]string{"a: resources: 2 → 1 (+0 −1): −x:/1", "a: content dropped: 1, resources no longer listed"},
+			[]string{"a: resources: 2 → 1 (+0 -1): -x:/1", "a: content dropped: 1, resources no longer listed"},
 		},
 		{
 			"idle, without a loss", func() { r.SetState("a", ServerState{State: StateSleeping}) },
@@ -149,7 +149,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{
 			"local", func() { require.NoError(t, r.AddResource(ServersResource(r))) },
-			[]string{"goblin: resources: 0 → 1 (+1 −0): +goblin://servers"},
+			[]string{"goblin: resources: 0 → 1 (+1 -0): +goblin://servers"},
 		},
 	} {
 		from := r.Logs().Stats().Next

@@ -292,3 +292,19 @@ func TestAStatusIsNotCutForTheSakeOfSizesAndClients(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnTextsAreASCIIInASCIITerminals(t *testing.T) {
+	t.Parallel()
+	rules := newRulesUI(t, 160, 40, asciiEnv)
+	example := newExampleUI(t, 160, 40, asciiEnv)
+	for _, s := range []string{
+		rules.setRules(rules.stop(7)).runCommand("rules").screen(),
+		example.keys("1 enter").screen(), example.keys("esc 2 enter").screen(), example.keys("esc 5").screen(), example.keys("enter").screen(),
+		example.keys("esc ] enter").screen(), example.keys("]").screen(), example.keys("]").screen(), example.keys("esc ] enter ]").screen(),
+		example.keys("esc 6 enter").screen(), example.keys("esc 0").screen(), example.keys("esc ?").screen(), example.keys("esc :").screen(),
+	} {
+		for _, c := range s {
+			require.True(t, c < 0x80 || c >= 0x3000 || c == 'ö', "%q in\n%s", c, s)
+		}
+	}
+}

@@ -50,7 +50,7 @@ func (r *Rules) Refresh(what registry.Changes) {
 	for _, s := range r.state().Stopped {
 		r.announced = max(r.announced, s.ID)
 		if s.ID > before {
-			r.app.Complain("%s is stopped; %s shows it", title(&s), r.app.KeyOf("mistakes"))
+			r.app.Complain("%s is stopped; %s shows it", r.app.Theme.Own(title(&s)), r.app.KeyOf("mistakes"))
 		}
 	}
 }

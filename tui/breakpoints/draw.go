@@ -85,7 +85,7 @@ func (w *window) line(r *row, width int) string {
 		if s.IsError {
 			then = "error"
 		}
-		text := title(s)
+		text := lk.Own(title(s))
 		if args := w.arguments(s); args != "" {
 			text += "  " + args
 		}
@@ -94,7 +94,7 @@ func (w *window) line(r *row, width int) string {
 		return w.ruleLine(r.rule, width)
 	case r.approval != nil:
 		v := r.approval
-		return lk.Sides(lk.Cut(uicontext.SanitizeLine(cmp.Or(v.Client, "all clients")+" → "+v.Server+" "+v.Name), max(width-24, 8)), untilText(v), width)
+		return lk.Sides(lk.Cut(uicontext.SanitizeLine(cmp.Or(v.Client, "all clients")+lk.Own(" → ")+v.Server+" "+v.Name), max(width-24, 8)), untilText(v), width)
 	}
 	return lk.Dim.On(r.heading)
 }
@@ -219,7 +219,7 @@ func (r *Rules) stopSections(s *registry.StoppedRequest) []viewer.Section {
 		asks = "also asked in the client"
 	}
 	out := []viewer.Section{{Kind: viewer.Fields, Fields: []viewer.Field{
-		{Label: s.On, Value: cmp.Or(s.Client, s.Session) + " → " + cmp.Or(s.Server, registry.Local)},
+		{Label: s.On, Value: cmp.Or(s.Client, s.Session) + r.app.Theme.Own(" → ") + cmp.Or(s.Server, registry.Local)},
 		{Label: "method", Value: s.Method},
 		{Label: "name", Value: s.Name},
 		{Label: "definition", Value: r.hints(s), Style: r.app.Theme.Warn},

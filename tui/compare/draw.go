@@ -168,7 +168,7 @@ func (v *View) differences(w, most int) (lines []string) {
 	const around = 40 // more than fit
 	first := max(current-around, 0)
 	for i := first; i < min(first+2*around, len(v.result.Differences)); i++ {
-		text := lk.Cut(differenceText(&v.result.Differences[i]), max(min(w, 60), 1))
+		text := lk.Cut(lk.Own(differenceText(&v.result.Differences[i])), max(min(w, 60), 1))
 		n := theme.Width(text)
 		if width > 0 && width+n+3 > w {
 			flush()

@@ -62,7 +62,7 @@ func (c *Confirm) wrapped(w, most int) []string {
 	lines = lines[c.offset:]
 	if len(lines) > most {
 		left := len(lines) - most + 1
-		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d more lines (%s)", left, c.Screen.KeyOf("confirm.down")))
+		lines = append(lines[:most-1:most-1], fmt.Sprintf("%s and %d more lines (%s)", c.Screen.Theme.Ellipsis, left, c.Screen.KeyOf("confirm.down")))
 	}
 	return lines
 }

@@ -203,11 +203,11 @@ func originLine(r *registry.TrafficRecord, lk *theme.Theme) string {
 }
 
 // requestFacts describes the sides and the times of a request.
-func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Field {
+func requestFacts(lk *theme.Theme, reg *registry.Registry, r *registry.TrafficRecord) []viewer.Field {
 	client, server := cmp.Or(r.Client, r.Session), cmp.Or(r.Server, registry.Local)
-	direction := client + " → " + server
+	direction := client + lk.Own(" → ") + server
 	if r.Direction == registry.ToClient {
-		direction = server + " → " + client
+		direction = server + lk.Own(" → ") + client
 	}
 	f := []viewer.Field{
 		{Label: "began", Value: FormatTime(r.Time)},

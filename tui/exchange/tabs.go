@@ -73,7 +73,7 @@ func (e Exchange) Head(lk *theme.Theme) []string {
 		parts[0] += " (the client has no roots)"
 	}
 	if r.Count > 1 {
-		parts = append(parts, fmt.Sprintf("× %d, last %s", r.Count, clock(r.Last, time.TimeOnly)))
+		parts = append(parts, lk.Own("× ")+fmt.Sprintf("%d, last %s", r.Count, clock(r.Last, time.TimeOnly)))
 	}
 	if !recording.IsNotification(r) && e.Status == "" {
 		parts = append(parts, durationText(r), uicontext.FormatSize(r.Size))
@@ -130,7 +130,7 @@ func (e Exchange) request() []viewer.Section {
 	r := &e.Record
 	title := "Params"
 	blocks := bodyBlocks(e.Context, title, r.Request, r.RequestSize)
-	return append(blocks, viewer.Section{Title: "Details", Kind: viewer.Fields, Fields: append(requestFacts(e.Reg, r), outcomeFields(r)...)})
+	return append(blocks, viewer.Section{Title: "Details", Kind: viewer.Fields, Fields: append(requestFacts(e.Theme, e.Reg, r), outcomeFields(r)...)})
 }
 
 func (e Exchange) headers() []viewer.Section {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -80,7 +81,7 @@ func (p *Logs) linesAround(of *logRow) (rows []*logRow, at int) {
 	return rows, at
 }
 
-func viewerLines(rows []*logRow, withServer bool) []viewer.Line {
+func viewerLines(lk *theme.Theme, rows []*logRow, withServer bool) []viewer.Line {
 	lines := make([]viewer.Line, len(rows))
 	for i, r := range rows {
 		text := clockText(r.Time, 12) + " " + fmt.Sprintf("%-5s", levelName(r.Level)) + " "
@@ -89,7 +90,7 @@ func viewerLines(rows []*logRow, withServer bool) []viewer.Line {
 		}
 		text += strings.TrimRight(r.Text, " \r\n")
 		if r.times > 1 {
-			text += fmt.Sprintf("  (× %d, last %s)", r.times, clockText(r.last, 8))
+			text += fmt.Sprintf(lk.Own("  (× %d, last %s)"), r.times, clockText(r.last, 8))
 		}
 		lines[i] = viewer.Line{Text: text, Level: r.Level}
 	}
@@ -111,11 +112,11 @@ func (p *Logs) logSubject(r *logRow) Subject {
 		s.numbers = true
 		s.Version += fmt.Sprint(" ", p.Log.Read)
 	}
-	withServer := p.Open != TabStderr
+	withServer, lk := p.Open != TabStderr, p.app.Theme
 	s.Tabs = []viewer.Tab{
 		{Name: lineTab, Sections: one},
 		{Name: logTab, Sections: func(context.Context) []viewer.Section {
-			return []viewer.Section{{Kind: viewer.Log, Lines: viewerLines(rows, withServer)}}
+			return []viewer.Section{{Kind: viewer.Log, Lines: viewerLines(lk, rows, withServer)}}
 		}},
 	}
 	return s

@@ -263,7 +263,7 @@ func timesNote(lk *theme.Theme, n int, last time.Time) string {
 	if n < 2 {
 		return ""
 	}
-	return lk.Dim.On("× " + uicontext.FormatInt(n) + ", last " + clockText(last, 8))
+	return lk.Dim.On(lk.Own("× ") + uicontext.FormatInt(n) + ", last " + clockText(last, 8))
 }
 
 func newLogRecords(a *Layout, tab int) *records[*logRow] {
@@ -313,6 +313,9 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				if r.line == "" {
 					r.line = uicontext.SanitizeLine(uicontext.CutText(r.Text, maxDrawnText))
+					if r.Source == registry.SourceGoblin || r.Source == registry.SourceEvent {
+						r.line = a.Theme.Own(r.line)
+					}
 				}
 				switch {
 				case r.Level >= slog.LevelError:

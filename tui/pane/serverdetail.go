@@ -36,7 +36,7 @@ func (p *Servers) Subject() Subject {
 		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approve.Version(pinned) + build.Version(s.Build) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.CachedAt, s.KeepAwakeReason) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []viewer.Section {
-			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(serverFacts(lk, s), definitionFacts(a.Backend.Definition(s.Name))...)}}
+			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(serverFacts(lk, s), definitionFacts(lk, a.Backend.Definition(s.Name))...)}}
 			blocks = append(blocks, build.Sections(lk, s.Build)...)
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
@@ -137,7 +137,7 @@ func repairBlocks(r registry.Repairs) []viewer.Section {
 	return []viewer.Section{{Title: "Changed and dropped definitions", Kind: viewer.Fields, Fields: facts}}
 }
 
-func definitionFacts(d report.Definition) []viewer.Field {
+func definitionFacts(lk *theme.Theme, d report.Definition) []viewer.Field {
 	f := []viewer.Field{
 		{Label: "command", Value: d.Command},
 		{Label: "folder", Value: d.Folder},
@@ -157,7 +157,7 @@ func definitionFacts(d report.Definition) []viewer.Field {
 		if d.Processes > 1 {
 			processes = strconv.Itoa(d.Processes) + " processes"
 		}
-		f = append(f, viewer.Field{Label: "usage", Value: fmt.Sprintf("CPU %s · %s · %s",
+		f = append(f, viewer.Field{Label: "usage", Value: fmt.Sprintf(lk.Own("CPU %s · %s · %s"),
 			uicontext.FormatDuration(d.Processor), uicontext.FormatSize(d.Memory), processes)})
 	}
 	return f

@@ -443,7 +443,7 @@ func (p *Servers) clients() (names string, n int) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if len(all) > 3 {
-		all = append(all[:3], "…")
+		all = append(all[:3], p.app.Theme.Ellipsis)
 	}
 	return strings.Join(all, ", "), n
 }

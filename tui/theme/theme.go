@@ -195,6 +195,17 @@ func (l *Theme) Area() textarea.Model {
 // in common fonts, unlike the usual Braille patterns
 var spinnerFrames = []string{"◐", "◓", "◑", "◒"}
 
+var toASCII = strings.NewReplacer("→", ">", "←", "<", "×", "x", "·", "-", "…", "...")
+
+// Own returns a text of Goblin with symbols that the terminal can draw. Texts of servers
+// stay as they are.
+func (l *Theme) Own(text string) string {
+	if l.ASCII {
+		return toASCII.Replace(text)
+	}
+	return text
+}
+
 // Spinner returns the theme's spinner.
 func (l *Theme) Spinner() spinner.Model {
 	kind := spinner.Spinner{Frames: spinnerFrames, FPS: time.Second / 8}

@@ -210,18 +210,11 @@ func (b *bar) note(a axis, n *registry.TrafficRecord) (from, to int) {
 	return from, from + 1
 }
 
-func times(lk *theme.Theme) string {
-	if lk.ASCII {
-		return "x"
-	}
-	return "×"
-}
-
 func timesText(lk *theme.Theme, r *registry.TrafficRecord) string {
 	if r.Count < 2 {
 		return ""
 	}
-	return lk.Dim.On(times(lk) + " " + termtext.FormatCount(r.Count))
+	return lk.Dim.On(lk.Own("× ") + termtext.FormatCount(r.Count))
 }
 
 // outcome is the text beside a bar.
@@ -242,7 +235,7 @@ func (c *Chart) outcome(lk *theme.Theme, row *Row) string {
 		parts[0] = lk.Dim.On(r.Status+", ") + parts[0]
 	}
 	if f := row.Usual.Factor(Work(r, c.now)); f > 0 && row.Role != Poll {
-		parts = append(parts, lk.Warn.On(strconv.Itoa(f)+times(lk)))
+		parts = append(parts, lk.Warn.On(lk.Own(strconv.Itoa(f)+"×")))
 	}
 	if row.Call.Failure != "" {
 		parts = append(parts, lk.Bad.On(row.Call.Failure))
