@@ -122,7 +122,7 @@ func (r *Registry) diffLists(was, is *run) (d listDiff) {
 			b = b[1:]
 		case len(b) == 0 || a[0].Listed < b[0].Listed:
 			if d.removed++; d.removed <= maxNames {
-				d.names[1] = append(d.names[1], "−"+r.shortName(a[0].Name))
+				d.names[1] = append(d.names[1], "-"+r.shortName(a[0].Name))
 			}
 			a = a[1:]
 		default:
