@@ -76,6 +76,23 @@ func BenchmarkFilterKey(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstFrame measures a new UI over 100,000 resources until its first frame.
+func BenchmarkFirstFrame(b *testing.B) {
+	r := newLargeUI(b, 120, 40)
+	for b.Loop() {
+		_ = newTestUIWith(b, r.reg, r.clock, 120, 40, plainEnv).app.View()
+	}
+}
+
+// BenchmarkIdleFrame measures the work of a UI without events: two beats per second.
+func BenchmarkIdleFrame(b *testing.B) {
+	r := newLargeUI(b, 120, 40)
+	for b.Loop() {
+		r.tick(beatInterval)
+		_ = r.app.View()
+	}
+}
+
 func BenchmarkView(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(b *testing.B) {
