@@ -27,6 +27,7 @@ With "gateway.pin: strict", unapproved tools are hidden from clients.
 
 Without arguments, shows all unapproved tools and their changes. With SERVER,
 approves all its tools; with TOOL, only these, by the server's own names.
+Lines with ! are risks: new instructions to the model, arguments and effects.
 
 Uses the running daemon; otherwise starts the servers temporarily.
 
@@ -229,6 +230,9 @@ func (a *App) differencesText(awaiting []registry.UnapprovedTool) string {
 			name = "-- " + name
 		}
 		b.WriteString(a.hardWrap(fmt.Sprintf("%s %s (%s)", termtext.Line(p.Server), name, what), "  "))
+		for _, r := range p.Risks {
+			b.WriteString(a.hardWrap("  ! "+termtext.Line(r.Mark+": "+r.Text), "    "))
+		}
 		for _, line := range p.Meaning() {
 			b.WriteString(a.hardWrap("  * "+termtext.Line(line), "    "))
 		}

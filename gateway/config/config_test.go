@@ -668,6 +668,16 @@ func TestLoad(t *testing.T) {
 	require.EqualError(t, err, "c.yaml: is larger than 4MiB")
 }
 
+func TestACopyOfTheDemoRunsThisProgram(t *testing.T) {
+	t.Setenv("GOBLIN_EXECUTABLE", "")
+	require.NoError(t, os.Unsetenv("GOBLIN_EXECUTABLE"))
+	cfg, err := config.Load("demo.yaml")
+	require.NoError(t, err)
+	program, err := os.Executable()
+	require.NoError(t, err)
+	require.Equal(t, program, cfg.Servers[0].Command)
+}
+
 func TestDemoRunsThisProgram(t *testing.T) {
 	t.Setenv("GOBLIN_EXECUTABLE", "/bin/evil")
 	cfg, err := config.Load("")

@@ -107,6 +107,18 @@ func Load(path string) (*Config, error) {
 	return cfg, err
 }
 
+// withProgram returns env with this program as demoProgram, unless env has one. A copy of
+// the demo's config then works.
+func withProgram(env func(string) (string, bool)) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := env(name)
+		if program, err := os.Executable(); !ok && name == demoProgram && err == nil {
+			return program, true
+		}
+		return value, ok
+	}
+}
+
 func loadDemo() (*Config, error) {
 	const name = "the embedded demo config"
 	program, err := os.Executable()

@@ -38,6 +38,7 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 	if err != nil {
 		return nil, fileError(name, "has no absolute path: %v", err)
 	}
+	env = withProgram(env)
 	src = bytes.TrimPrefix(src, []byte(bom))
 	root, lenient, bad := parseNodes(name, src)
 	if bad != nil {

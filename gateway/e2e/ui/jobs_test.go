@@ -346,7 +346,11 @@ var jobs = []job{
 		o.callByAgent("shop_stat", nil)
 		o.Types(":record")
 		o.Keys("Enter")
-		o.Shows("Recording stopped")
+		folder := regexp.MustCompile(`(?s)Recording stopped: .* in (/\S+)`).FindStringSubmatch(o.Shows("Recording stopped"))
+		require.NotNil(o.t, folder)
+		p := o.w.Pane(120, 40)
+		p.Goblin("open " + folder[1])
+		p.Shows("recording ", "shop_stat")
 	}},
 }
 
