@@ -154,12 +154,16 @@ func (l *load) beside(f *setup) (targets []*target, end func(), err error) {
 	if _, missing := exec.LookPath("cat"); missing == nil {
 		add(&target{name: "a bare cat in between", tool: "echo"}, func() (*client, error) { return f.Copied(1) })
 	}
+	add(&target{name: relayName, tool: "echo"}, func() (*client, error) { return f.Relayed(1) })
 	if err != nil {
 		end()
 		return nil, nil, err
 	}
 	return targets, end, nil
 }
+
+// relayName is the row of the lower bound for gateways in Go.
+const relayName = "a minimal relay in Go"
 
 // compare measures the targets in turns, in changing order, and reports them.
 func (l *load) compare(targets []*target, backend string, size, window int) error {
@@ -188,12 +192,20 @@ func (l *load) compare(targets []*target, backend string, size, window int) erro
 
 func (l *load) callReport(targets []*target, backend string, size, window int) {
 	l.out.section(fmt.Sprintf("tools/call, result of %s, %d in flight, %s", bytesText(size), window, backend),
-		"", "p50", "p99", "calls/s", "p50 ratio", "throughput", "budget")
+		"", "p50", "p99", "calls/s", "p50 ratio", "throughput", "CPU", "switches", "budget")
 	direct := targets[0]
+	var relay time.Duration
 	for _, t := range targets {
-		m := measurement{size: size, window: window, p50: median(t.latency), direct: median(direct.latency), alone: median(targets[1].latency)}
-		if len(t.latency) > 0 {
-			m.cpu = t.cpu / time.Duration(len(t.latency))
+		if t.name == relayName {
+			relay = median(t.latency)
+		}
+	}
+	for _, t := range targets {
+		m := measurement{size: size, window: window, p50: median(t.latency), direct: median(direct.latency), alone: median(targets[1].latency), relay: relay}
+		switches := 0.0
+		if calls := len(t.latency); calls > 0 {
+			m.cpu = t.cpu / time.Duration(calls)
+			switches = float64(t.switches) / float64(calls)
 		}
 		// The median of the ratios of neighboring turns.
 		var share []float64
@@ -206,13 +218,14 @@ func (l *load) callReport(targets []*target, backend string, size, window int) {
 			verdict = t.judge(&l.out, m)
 		}
 		l.out.row(t.name, duration(m.p50), duration(quantile(t.latency, 0.99)), fmt.Sprintf("%.0f", median(t.rate)),
-			fmt.Sprintf("%.2f", m.ratio()), fmt.Sprintf("%.0f %%", m.share), verdict)
+			fmt.Sprintf("%.2f", m.ratio()), fmt.Sprintf("%.0f %%", m.share), duration(m.cpu), fmt.Sprintf("%.2f", switches), verdict)
 	}
 }
 
 type measurement struct {
 	size, window       int
 	p50, direct, alone time.Duration // of the target, the server, the first transport
+	relay              time.Duration // of the minimal relay, or 0
 	share              float64       // of the server's throughput, in percent
 	cpu                time.Duration // processor time per call
 }

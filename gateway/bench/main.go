@@ -8,6 +8,7 @@
 //	go run ./gateway/bench                  two minutes, all measurements and budgets
 //	go run ./gateway/bench -quick           20 seconds
 //	go run ./gateway/bench -only calls      only some measurements
+//	go run ./gateway/bench -only single     calls one at a time, with CPU time and switches
 //	go run ./gateway/bench -against BINARY  compare with another Goblin, six minutes or one
 //	go run ./gateway/bench -peers           compare with other gateways from npm, two minutes
 //
@@ -32,8 +33,13 @@ import (
 
 func main() {
 	serve := run
-	if len(os.Args) > 1 && os.Args[1] == sdkMode {
-		serve = serveSDK
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case sdkMode:
+			serve = serveSDK
+		case relayMode:
+			serve = relay
+		}
 	}
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -59,6 +65,7 @@ var parts = []struct {
 	run  func(*load) error
 }{
 	{"calls", (*load).calls},
+	{"single", (*load).singles},
 	{"catalogs", (*load).catalogs},
 	{"start", (*load).starts},
 	{"updates", (*load).updates},
@@ -67,7 +74,7 @@ var parts = []struct {
 
 func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
-	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates, recording")
+	only := flag.String("only", "", "measure only these, separated by commas: calls, single, catalogs, start, updates, recording")
 	against := flag.String("against", "", "compare with this binary of Goblin instead of with a direct connection")
 	peers := flag.Bool("peers", false, "print Goblin beside other gateways, which npm installs, as Markdown")
 	flag.Parse()

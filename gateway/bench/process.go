@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -23,14 +24,25 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
+// contextSwitches returns the switches of all threads, or 0 if unknown.
+func contextSwitches(pid int) (all int) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, t := range threads {
+		all += status(t, "\nvoluntary_ctxt_switches:") + status(t, "\nnonvoluntary_ctxt_switches:")
+	}
+	return all
+}
+
 // resident returns the memory of a process in KiB, or 0 if unknown.
-func resident(pid int) int { return status(pid, "VmRSS:") }
+func resident(pid int) int { return status(processDir(pid), "VmRSS:") }
 
 // ownMemory returns anonymous memory in KiB. File-backed memory may be shared.
-func ownMemory(pid int) int { return status(pid, "RssAnon:") }
+func ownMemory(pid int) int { return status(processDir(pid), "RssAnon:") }
 
-func status(pid int, name string) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func processDir(pid int) string { return fmt.Sprintf("/proc/%d", pid) }
+
+func status(dir, name string) int {
+	text, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {
 		return 0
 	}
@@ -39,6 +51,6 @@ func status(pid int, name string) int {
 	if len(fields) == 0 {
 		return 0
 	}
-	kb, _ := strconv.Atoi(fields[0])
-	return kb
+	n, _ := strconv.Atoi(fields[0])
+	return n
 }

@@ -79,6 +79,15 @@ func (s *setup) Copied(resources int) (*client, error) {
 	return startClient(nil, append([]string{"sh", "-c", `cat | "$0" "$@" | cat`}, s.serverCommand(resources)...)...)
 }
 
+// Relayed is like Direct, with this program as a relay in between.
+func (s *setup) Relayed(resources int) (*client, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return startClient(nil, append([]string{self, relayMode}, s.serverCommand(resources)...)...)
+}
+
 // Start starts Goblin and initializes it.
 func (s *setup) Start(args ...string) (*client, error) {
 	return startClient(s.env, append([]string{s.programs.goblin}, args...)...)

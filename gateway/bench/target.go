@@ -23,11 +23,14 @@ type target struct {
 	latency []time.Duration
 	rate    []float64 // calls per second, per turn
 	cpu     time.Duration
+	// switches counts how often a thread of the processes stopped running, voluntarily or
+	// not.
+	switches int
 }
 
 func (t *target) turn(window, size int, d time.Duration) error {
 	params := fmt.Sprintf(`{"name":%q,"arguments":{"size":%d}}`, t.tool, size)
-	cpu, begin := t.spent(), time.Now()
+	cpu, switches, begin := t.spent(), t.switched(), time.Now()
 	took, err := t.load(window, params, size, d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
@@ -35,7 +38,15 @@ func (t *target) turn(window, size int, d time.Duration) error {
 	t.rate = append(t.rate, float64(len(took))/time.Since(begin).Seconds())
 	t.latency = append(t.latency, took...)
 	t.cpu += t.spent() - cpu
+	t.switches += t.switched() - switches
 	return nil
+}
+
+func (t *target) switched() (all int) {
+	for _, pid := range t.pids {
+		all += contextSwitches(pid)
+	}
+	return all
 }
 
 func (t *target) spent() (all time.Duration) {
@@ -45,7 +56,7 @@ func (t *target) spent() (all time.Duration) {
 	return all
 }
 
-func (t *target) reset() { t.latency, t.rate, t.cpu = nil, nil, 0 }
+func (t *target) reset() { t.latency, t.rate, t.cpu, t.switches = nil, nil, 0, 0 }
 
 // stream sends and receives in one goroutine, so that the client is no bottleneck.
 // Requests are far smaller than a pipe's buffer.
