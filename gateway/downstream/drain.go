@@ -41,7 +41,7 @@ func (l *limitListener) wait(limit time.Duration, fresh bool) {
 	over := time.After(limit)
 	for {
 		l.mu.Lock()
-		left := l.stateCounts[http.StateActive] - l.streams
+		left := l.stateCounts[http.StateActive] + l.http2Requests - l.streams
 		if fresh {
 			left += l.stateCounts[http.StateNew]
 		}

@@ -97,10 +97,18 @@ func (h *HTTP) Handler() http.Handler { return h.handler(h.o.Listen) }
 func (h *HTTP) handler(listen string) http.Handler {
 	g := guard{h: h, loopback: listensOnLoopback(listen)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rc := http.NewResponseController(w)
-		extendWriteDeadline(rc)
+		rc := &responseControl{ResponseController: http.NewResponseController(w), isHTTP2: r.ProtoMajor == 2}
+		rc.expectWrite()
 		if r.Body != http.NoBody {
-			rc.SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:errcheck // not every reader can
+			rc.extendRead()
+		}
+		if rc.isHTTP2 {
+			defer rc.extendWrite() // for what the server writes after the handler
+			if !h.listener.beginHTTP2(r.Context()) {
+				writeUnavailable(w, nil, "Too many requests in flight over HTTP/2")
+				return
+			}
+			defer h.listener.endHTTP2()
 		}
 		if g.admit(w, r) {
 			h.route(w, r, rc)
@@ -108,15 +116,11 @@ func (h *HTTP) handler(listen string) http.Handler {
 	})
 }
 
-// extendWriteDeadline restarts the timeout of a stalled write.
-func extendWriteDeadline(rc *http.ResponseController) {
-	rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
-}
-
-func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *responseControl) {
 	if !h.isMCP(r) {
 		for _, m := range []map[string]http.Handler{h.o.AuthHandlers, h.o.PublicHandlers} {
 			if other := m[r.URL.Path]; other != nil {
+				rc.extendWrite()
 				other.ServeHTTP(w, r)
 				return
 			}
@@ -359,6 +363,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.With("endpoint", "http").Handler(), slog.LevelDebug),
 	}
+	useHTTP2(srv)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(h.listener) }()
 

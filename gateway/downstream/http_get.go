@@ -214,7 +214,7 @@ func (b *httpSession) remove(f *eventStream) {
 	}
 }
 
-func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *responseControl) {
 	if _, events := accepts(r.Header); !events {
 		writeRPCError(w, http.StatusNotAcceptable, nil, "GET needs Accept: text/event-stream")
 		return

@@ -192,7 +192,7 @@ func (p *postStream) markLeft() {
 }
 
 func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
-	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		writeRPCError(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")
 		return false
 	}
@@ -207,7 +207,15 @@ func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+func isJSON(contentType string) bool {
+	if contentType == "application/json" { // parsing it allocates
+		return true
+	}
+	t, _, err := mime.ParseMediaType(contentType)
+	return err == nil && t == "application/json"
+}
+
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *responseControl) {
 	p := &postStream{httpRequest: r, listener: h.listener, wake: make(chan struct{})}
 	if !p.acceptable(w, r) {
 		return
@@ -219,7 +227,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		}
 		defer h.sessions.release(p.session)
 		room := p.session.session.awaitRoomFor(r.Context())
-		extendWriteDeadline(rc)
+		rc.expectWrite()
 		if !room {
 			writeUnavailable(w, nil, "Too many unread bytes in this session; read them first")
 			return
@@ -288,7 +296,7 @@ func (h *HTTP) writeMalformed(w http.ResponseWriter, p *postStream, err error) {
 	writeError(w, http.StatusBadRequest, answer)
 }
 
-func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, frame []byte) {
+func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *responseControl, p *postStream, frame []byte) {
 	protocol := ""
 	if p.session != nil {
 		protocol = p.session.session.Protocol()
@@ -311,7 +319,7 @@ func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 	}
 }
 
-func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
+func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *responseControl, p *postStream, m *jsonrpc.Message) {
 	s := p.session.session
 	switch {
 	case m.IsNotification():
@@ -349,7 +357,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) b
 
 // initialize opens a session. If the handler fails, the client gets no id and the session
 // is closed.
-func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
+func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *responseControl, p *postStream, m *jsonrpc.Message) {
 	if p.session = h.openSession(false, h.parseChoices(r), hostname(r.RemoteAddr)); p.session == nil {
 		writeUnavailable(w, m.ID, "Too many sessions (limits.sessions)")
 		return
@@ -397,7 +405,7 @@ func (p *postStream) reattach() {
 	}
 }
 
-func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *responseControl) {
 	defer p.reattach()
 	s := p.session.session
 	select {
@@ -406,7 +414,7 @@ func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Resp
 	case <-s.ctx.Done():
 	}
 	p.markLeftUnlessSignaled()
-	extendWriteDeadline(rc)
+	rc.expectWrite()
 	switch {
 	case p.events != nil:
 		defer p.session.remove(p.events)
@@ -436,7 +444,13 @@ func (p *postStream) markLeftUnlessSignaled() {
 	}
 }
 
-func (p *postStream) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
+// jsonType is shared by all answers, which do not change it.
+var jsonType = []string{"application/json"}
+
+// maxMeasured is the maximum size in bytes of a body whose length [http.Server] adds.
+const maxMeasured = 2048
+
+func (p *postStream) writeJSON(w http.ResponseWriter, rc *responseControl) {
 	var room memlimit.Reservation
 	room.SetOwner(p.session.share.Owner)
 	left := int64(len(p.result))
@@ -445,8 +459,10 @@ func (p *postStream) writeJSON(w http.ResponseWriter, rc *http.ResponseControlle
 		return
 	}
 	defer room.Resize(0)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(p.result)))
+	w.Header()["Content-Type"] = jsonType
+	if len(p.result) > maxMeasured {
+		w.Header().Set("Content-Length", strconv.Itoa(len(p.result)))
+	}
 	w.WriteHeader(p.status)
 	p.session.writing.Add(left)
 	writePieces(w, rc, p.result, nil, func(n int) { //nolint:errcheck // the client has gone
@@ -461,7 +477,7 @@ const maxPart = 1 << 20
 
 // body reads a message within limits.frame, the timeouts and the memory limit, or refuses
 // it.
-func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *httpSession) (frame []byte, ok bool) {
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *responseControl, session *httpSession) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
 	var room memlimit.Reservation
 	if session != nil {
@@ -475,7 +491,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		return nil, false
 	}
 	start := time.Now()
-	rc.SetReadDeadline(start.Add(bodyTimeout)) //nolint:errcheck // not every reader can
+	rc.extendRead()
 	body := http.MaxBytesReader(w, r.Body, limit)
 	// Growing one buffer takes several times the memory.
 	var parts [][]byte
@@ -492,12 +508,11 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		n, err := body.Read(part[len(part):cap(part)])
 		part, size = part[:len(part)+n], size+n
 		if err != nil {
-			extendWriteDeadline(rc) // reading may have taken long
+			rc.expectWrite() // reading may have taken long
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			rc.SetReadDeadline(time.Time{}) //nolint:errcheck // not every reader can
 			if parts != nil {
 				part = slices.Concat(append(parts, part)...)
 			}

@@ -12,7 +12,7 @@ import (
 
 // stateless handles a message without a session. Closing the connection cancels the
 // request.
-func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
+func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *responseControl, p *postStream, m *jsonrpc.Message) {
 	switch {
 	case m.IsNotification():
 		// Notifications have no effect without a session.

@@ -223,6 +223,35 @@ func TestSlowConnectionsAreCut(t *testing.T) {
 	})
 }
 
+func TestIdleConnectionsEndTwoMinutesAfterTheLastRequest(t *testing.T) {
+	get := "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	preface := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00" // with empty settings
+	synctest.Test(t, func(t *testing.T) {
+		_, l, stop := serve(t, downstream.HTTPOptions{})
+		defer stop()
+		for _, sent := range [][]string{{get, get, get}, {preface}} {
+			conn, err := l.dial(t.Context(), "", "")
+			require.NoError(t, err)
+			var received strings.Builder
+			ended := make(chan time.Time, 1)
+			go func() {
+				io.Copy(&received, conn)
+				ended <- time.Now()
+			}()
+			var last time.Time
+			for _, text := range sent {
+				time.Sleep(time.Until(last.Add(110 * time.Second)))
+				_, err := io.WriteString(conn, text)
+				require.NoError(t, err)
+				last = time.Now()
+			}
+			require.InDelta(t, 120, (<-ended).Sub(last).Seconds(), 2)
+			require.Equal(t, strings.Count(strings.Join(sent, ""), "GET"), strings.Count(received.String(), "404"))
+			conn.Close()
+		}
+	})
+}
+
 func TestALargeBodyMayTakeTheTimeItsSizeAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{})

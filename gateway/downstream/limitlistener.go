@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // limitListener limits the open connections. A new one above the limit closes the longest
@@ -23,6 +24,7 @@ type limitListener struct {
 	idle          list.List // of *limitConn, longest idle first
 	closeNextIdle bool
 	stateCounts   [http.StateClosed + 1]int
+	http2Requests int           // in flight
 	streams       int           // requests that last until shutdown
 	wake          chan struct{} // closed at a change of stateCounts or streams; may be nil
 }
@@ -70,8 +72,10 @@ func (l *limitListener) Close() error {
 func (l *limitListener) setState(conn net.Conn, state http.ConnState) {
 	c := conn.(*limitConn)
 	l.mu.Lock()
-	l.stateCounts[c.state]--
-	l.stateCounts[state]++
+	if !c.isHTTP2 {
+		l.stateCounts[c.state]--
+		l.stateCounts[state]++
+	}
 	c.state = state
 	l.notifyLocked()
 	if c.idleElement != nil {
@@ -119,11 +123,54 @@ type limitConn struct {
 	listener    *limitListener
 	idleElement *list.Element // may be nil
 	state       http.ConnState
+	isHTTP2     bool // not in stateCounts
 	once        sync.Once
+	reading     lazyDeadline
+	writing     lazyDeadline
 }
 
 func newLimitConn(c net.Conn, of *limitListener) *limitConn {
-	return &limitConn{Conn: c, listener: of, state: http.StateClosed} // until the first setState
+	return &limitConn{
+		Conn: c, listener: of, state: http.StateClosed, // until the first setState
+		reading: lazyDeadline{apply: c.SetReadDeadline}, writing: lazyDeadline{apply: c.SetWriteDeadline},
+	}
+}
+
+// Read implements [net.Conn].
+func (c *limitConn) Read(p []byte) (n int, err error) {
+	if err = c.reading.begin(); err != nil {
+		return 0, err
+	}
+	for {
+		if n, err = c.Conn.Read(p); !c.reading.retry(err) {
+			return n, err
+		}
+	}
+}
+
+// Write implements [net.Conn].
+func (c *limitConn) Write(p []byte) (n int, err error) {
+	if err = c.writing.begin(); err != nil {
+		return 0, err
+	}
+	for {
+		wrote, err := c.Conn.Write(p[n:])
+		n += wrote
+		if !c.writing.retry(err) {
+			return n, err
+		}
+	}
+}
+
+// SetReadDeadline implements [net.Conn].
+func (c *limitConn) SetReadDeadline(t time.Time) error { return c.reading.set(t) }
+
+// SetWriteDeadline implements [net.Conn].
+func (c *limitConn) SetWriteDeadline(t time.Time) error { return c.writing.set(t) }
+
+// SetDeadline implements [net.Conn].
+func (c *limitConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // Close implements [net.Conn].

@@ -31,7 +31,7 @@ var (
 type eventStream struct {
 	queue *jsonrpc.SendQueue
 	w     http.ResponseWriter
-	rc    *http.ResponseController
+	rc    *responseControl
 	buf   []byte
 
 	aborted atomic.Bool // cut off
@@ -50,7 +50,7 @@ func newEventStream(of *memoryShare) *eventStream {
 
 // serve writes until the stream is finished, the client leaves or stalls, or the session
 // closes.
-func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
+func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *responseControl, s *Session) {
 	f.mu.Lock()
 	f.w, f.rc = w, rc
 	f.mu.Unlock()
@@ -63,6 +63,7 @@ func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Res
 		f.queue.Close(err)
 		return
 	}
+	rc.suspendWrite()
 	defer context.AfterFunc(r.Context(), func() { f.queue.Close(errClientLeft) })()
 	defer context.AfterFunc(s.ctx, func() { f.close(context.Cause(s.ctx)) })()
 	f.mu.Lock()
@@ -135,7 +136,11 @@ func (f *eventStream) WriteFrames(frames [][]byte) error {
 	if cap(f.buf) > 64<<10 {
 		f.buf = nil
 	}
-	return errors.Join(err, f.rc.Flush())
+	err = errors.Join(err, f.rc.Flush())
+	if err == nil {
+		f.rc.suspendWrite()
+	}
+	return err
 }
 
 func (f *eventStream) write(p []byte) error { return writePieces(f.w, f.rc, p, f.aborted.Load, nil) }
@@ -143,9 +148,9 @@ func (f *eventStream) write(p []byte) error { return writePieces(f.w, f.rc, p, f
 // writePieces writes p with a deadline per piece and reports progress to wrote. To abort,
 // make cut return true before calling stopWriting, which would otherwise be undone. cut
 // and wrote may be nil.
-func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, cut func() bool, wrote func(n int)) error {
+func writePieces(w http.ResponseWriter, rc *responseControl, p []byte, cut func() bool, wrote func(n int)) error {
 	for len(p) > 0 {
-		extendWriteDeadline(rc)
+		rc.extendWrite()
 		if cut != nil && cut() {
 			stopWriting(rc) // for data written but not sent
 			return memlimit.ErrFull
@@ -162,7 +167,8 @@ func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, c
 	return nil
 }
 
-func stopWriting(rc *http.ResponseController) {
+// stopWriting may be called in any goroutine.
+func stopWriting(rc *responseControl) {
 	rc.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // not every writer can
 }
 
