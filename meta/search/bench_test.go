@@ -99,6 +99,51 @@ func BenchmarkQuestions(b *testing.B) {
 	}
 }
 
+// BenchmarkTools measures queries over 10,000 tools of 612 servers. Budget: 2 ms.
+func BenchmarkTools(b *testing.B) {
+	x := search.New(manyTools(b, 10_000))
+	for _, c := range []struct{ name, text string }{
+		{"keywords", "create issue github ticket bug new"},
+		{"sentence", "show where we lose visitors between the landing page and payment"},
+		{"two typos", "retreive lists of baord"},
+		{"five typos", "emial recieve calandar atachment schedlue"},
+		{"unknown words", "quartz zebra lollipop umbrella xylophone"},
+		{"one server", "card"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			q := search.Query{Text: c.text, Kinds: []registry.Kind{registry.Tool}, Limit: 10}
+			_, err := x.Search(b.Context(), q) // reads the catalog
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := x.Search(b.Context(), q)
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
+// manyTools returns a catalog of n tools: copies of the collected servers.
+func manyTools(b *testing.B, n int) *registry.Registry {
+	facts := toolFacts(b)
+	var names []string
+	lists := map[string][][]byte{}
+	for i := 0; n > 0; i++ {
+		c := facts[i%len(facts)]
+		server := fmt.Sprintf("%s%d", c.Server, i/len(facts))
+		names = append(names, server)
+		for _, f := range c.Tools[:min(n, len(c.Tools))] {
+			lists[server] = append(lists[server], toolJSON(b, f))
+		}
+		n -= min(n, len(c.Tools))
+	}
+	reg := registry.New(registry.Options{Servers: names})
+	for _, s := range names {
+		require.Empty(b, reg.SetList(s, registry.Tool, lists[s]))
+	}
+	return reg
+}
+
 func first(b *testing.B, x *search.Index) {
 	_, err := x.Search(b.Context(), search.Query{Text: "invoice", Limit: 1})
 	require.NoError(b, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -27,20 +28,24 @@ func toolCatalog(t testing.TB) *registry.Registry {
 	for _, c := range facts {
 		var items [][]byte
 		for _, f := range c.Tools {
-			properties := map[string]any{}
-			for _, a := range f.Arguments {
-				properties[a] = struct{}{}
-			}
-			item, err := json.Marshal(map[string]any{
-				"name": f.Name, "title": f.Title, "description": f.Description,
-				"inputSchema": map[string]any{"type": "object", "properties": properties},
-			})
-			require.NoError(t, err)
-			items = append(items, item)
+			items = append(items, toolJSON(t, f))
 		}
 		require.Empty(t, reg.SetList(c.Server, registry.Tool, items))
 	}
 	return reg
+}
+
+func toolJSON(t testing.TB, f toolFact) []byte {
+	properties := map[string]any{}
+	for _, a := range f.Arguments {
+		properties[a] = struct{}{}
+	}
+	item, err := json.Marshal(map[string]any{
+		"name": f.Name, "title": f.Title, "description": f.Description,
+		"inputSchema": map[string]any{"type": "object", "properties": properties},
+	})
+	require.NoError(t, err)
+	return item
 }
 
 // ranker returns the found tools as "server/tool", best first.
@@ -268,6 +273,37 @@ func TestEvaluationByStyle(t *testing.T) {
 		allTuned, allHeld = append(allTuned, tuned[s]...), append(allHeld, held[s]...)
 	}
 	row("all", allTuned, allHeld)
+	ownTuned, ownHeld := halves(t)
+	row("every word of the own set broken", misspell(ownTuned), misspell(ownHeld))
 	require.NoError(t, table.Flush())
 	t.Logf("recall@5, tuned and held out:\n%s", b.String())
+}
+
+// misspell returns the questions with each word of at least five letters broken by one
+// swap, omission, repetition or replacement.
+func misspell(asked []question) []question {
+	broken := make([]question, len(asked))
+	for i, q := range asked {
+		r := rand.New(rand.NewPCG(uint64(i), uint64(len(q.Ask))))
+		words := strings.Fields(q.Ask)
+		for at, word := range words {
+			if len(word) < 5 {
+				continue
+			}
+			w := []byte(word)
+			switch n := 1 + r.IntN(len(w)-2); r.IntN(4) {
+			case 0:
+				w[n], w[n+1] = w[n+1], w[n]
+			case 1:
+				w = slices.Delete(w, n, n+1)
+			case 2:
+				w = slices.Insert(w, n, w[n])
+			case 3:
+				w[n] = 'a' + byte(r.IntN(26))
+			}
+			words[at] = string(w)
+		}
+		broken[i] = question{strings.Join(words, " "), q.Want}
+	}
+	return broken
 }
