@@ -27,6 +27,9 @@ func Room(x *Index, others int) int { return x.availableSize(others) }
 // BoundList sets the maximum size of a list's index, in bytes.
 func BoundList(x *Index, most int) { x.maxListSize = most }
 
+// BoundComparisons sets the maximum number of terms compared with misspelled words.
+func BoundComparisons(x *Index, most int) { x.maxCompared = most }
+
 // Throttle sets the number of bytes of a list that are read at once, and the clock.
 func Throttle(x *Index, burst int, now func() time.Time) { x.readBurst, x.now = burst, now }
 

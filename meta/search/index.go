@@ -23,6 +23,7 @@ type Index struct {
 	now         func() time.Time
 	maxListSize int // bytes for one list
 	readBurst   int // bytes of a list read at once
+	maxCompared int // terms compared with misspelled words
 	// budgets limits repeated reads of lists. It is guarded by writer.
 	budgets map[listKey]*rate.Limiter
 	views   viewCache
@@ -49,7 +50,7 @@ type source struct {
 
 // New returns an index of a registry's catalog. The first query, or Run, reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, maxListSize: maxList, readBurst: readBurst, budgets: make(map[listKey]*rate.Limiter)}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, maxListSize: maxList, readBurst: readBurst, maxCompared: maxCompared, budgets: make(map[listKey]*rate.Limiter)}
 	x.state.Store(&state{})
 	return x
 }

@@ -9,7 +9,10 @@ import (
 //go:embed meanings.txt
 var meaningLines string
 
-var meanings = sync.OnceValue(func() map[string][]string { return parseMeanings(meaningLines) })
+var allMeanings = sync.OnceValue(func() map[string][]string { return parseMeanings(meaningLines) })
+
+// meanings returns the synonyms of a stem. Tests replace it.
+var meanings = allMeanings
 
 // parseMeanings parses lines of synonyms. A word may be in several lines.
 func parseMeanings(lines string) map[string][]string {

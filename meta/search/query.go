@@ -22,7 +22,7 @@ const (
 // Limits of the work for prefixes and typos. Queries that reach a limit find less, but
 // always the same.
 const (
-	maxCompared = 1 << 20 // terms compared with misspelled words
+	maxCompared = 1 << 20 // terms compared with misspelled words, shared equally by them
 	maxPosted   = 1 << 19 // postings of longer and similar words
 )
 

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"goblin/registry"
-	"goblin/registry/suggest"
 )
 
 // Weights of hits other than the typed word.
@@ -53,7 +50,7 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 		found.Hits, found.Total = s.list(q, fits)
 		return found, nil
 	}
-	r := ranking{words: words}
+	r := ranking{words: words, maxCompared: x.maxCompared}
 	for _, src := range s.sources {
 		if !q.covers(src.part.Kind()) || !q.includesList(src.part, words) {
 			continue
@@ -128,13 +125,13 @@ func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, tota
 }
 
 type ranking struct {
-	words    []queryWord
-	lists    []*source
-	docs     int
-	compared int
-	posted   int
-	terms    []plannedTerm
-	single   int // words that are not pairs
+	words       []queryWord
+	lists       []*source
+	docs        int
+	posted      int
+	maxCompared int
+	terms       []plannedTerm
+	single      int // words that are not pairs
 	// maximum score, of an entry with all words
 	ideal float32
 }
@@ -147,16 +144,29 @@ type plannedTerm struct {
 }
 
 func (r *ranking) plan(ctx context.Context) error {
+	var unknown []int32
 	for i := range r.words {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		from := len(r.terms)
-		r.word(int32(i))
+		if !r.word(int32(i)) {
+			unknown = append(unknown, int32(i))
+			continue
+		}
 		if !r.words[i].pair {
 			r.single++
 			r.ideal += r.maxRarity(r.terms[from:])
 		}
+	}
+	for _, i := range unknown {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		from := len(r.terms)
+		r.correct(i, r.maxCompared/len(unknown))
+		r.single++
+		r.ideal += r.maxRarity(r.terms[from:])
 	}
 	r.byList()
 	return nil
@@ -191,19 +201,18 @@ func (r *ranking) byList() {
 	r.terms = sorted
 }
 
-func (r *ranking) word(n int32) {
+// word plans a word, its synonyms and longer words. It reports false for a word without
+// any, which may be misspelled.
+func (r *ranking) word(n int32) bool {
 	w := &r.words[n]
 	found := r.exact(n, w.stem, w.share)
 	if w.exact {
-		return
+		return true
 	}
 	for _, other := range meanings()[w.stem] {
 		r.exact(n, other, w.share*meaningShare)
 	}
-	if r.prefix(n, w, found) || found > 0 {
-		return
-	}
-	r.typos(n, w)
+	return r.prefix(n, w, found) || found > 0 || isKnown(w.stem)
 }
 
 // rarity is the inverse document frequency.
@@ -258,50 +267,18 @@ func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 	return len(r.terms) > from
 }
 
-// typos plans the words with the fewest edits.
-func (r *ranking) typos(word int32, w *queryWord) {
-	typed := []rune(w.stem)
-	limit := maxEdits(utf8.RuneCountInString(w.text))
-	if limit == 0 || !letters([]byte(w.text)) {
-		return
-	}
-	from, docs := len(r.terms), 0
-	term := make([]rune, 0, maxWord)
-	set, changed := lettersOf(w.stem), 2 // bits per edit
-	if !ascii(w.stem) {
-		changed *= utf8.UTFMax
-	}
-	for i := range r.lists {
-		l := r.lists[i]
-		for t := l.from(":"); t < len(l.termEnd); t++ { // after the digits
-			if r.compared++; r.compared > maxCompared || r.posted > maxPosted {
-				break
-			}
-			if bits.OnesCount32(l.letters[t]^set) > changed*limit {
-				continue
-			}
-			text := l.term(t)
-			if len(text) > (len(typed)+limit)*utf8.UTFMax || len(text) < len(typed)-limit {
-				continue
-			}
-			term = term[:0]
-			for _, c := range text {
-				term = append(term, c)
-			}
-			off := suggest.Distance(typed, term, limit)
-			if off > limit {
-				continue
-			}
-			if off < limit { // drop terms with more edits
-				limit, docs, r.terms = off, 0, r.terms[:from]
-			}
-			n := l.count(t)
-			r.posted += n
-			docs += n
-			r.terms = append(r.terms, plannedTerm{int32(i), word, int32(t), w.share * typoShare[off], true})
+// correct plans the likely corrections of a word and their synonyms. It compares at most
+// room terms.
+func (r *ranking) correct(n int32, room int) {
+	w := &r.words[n]
+	words, edits := r.corrections(w, room)
+	for _, stem := range words {
+		share := w.share * typoShare[edits]
+		r.exact(n, stem, share)
+		for _, other := range meanings()[stem] {
+			r.exact(n, other, share*meaningShare)
 		}
 	}
-	r.value(from, docs)
 }
 
 // scoreTable holds the scores of one list's documents. It is zero while not in use.

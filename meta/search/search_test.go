@@ -376,3 +376,39 @@ func TestWordsThatToolsUse(t *testing.T) {
 	found, _ = find(t, x, search.Query{Text: "crimson", Server: registry.Local})
 	require.Equal(t, []string{"own"}, found)
 }
+
+func TestEachMisspelledWordIsCorrected(t *testing.T) {
+	reg := registry.New(registry.Options{Servers: []string{"a"}})
+	setList(t, reg, "a", registry.Tool,
+		object{"name": "delete_label"},
+		object{"name": "delete_table"},
+		object{"name": "read_label"},
+		object{"name": "launch_rocket"},
+		object{"name": "open_calendar"},
+		object{"name": "shovel"},
+	)
+	x := search.New(reg)
+	for ask, want := range map[string]string{
+		"delte lable":      "a_delete_label", // table is one edit away too, but begins otherwise
+		"remvoe the lable": "a_delete_label", // a synonym of the corrected word
+		"opne calandr":     "a_open_calendar",
+		"lanuch":           "a_launch_rocket",
+	} {
+		found, _ := find(t, x, search.Query{Text: ask})
+		require.NotEmpty(t, found, ask)
+		require.Equal(t, want, found[0], ask)
+	}
+	found, _ := find(t, x, search.Query{Text: "shoudl"})
+	require.Empty(t, found, "should is more likely than shovel")
+}
+
+// Among more terms than one query compares, the second misspelled word is corrected too.
+func TestMisspelledWordsShareTheWork(t *testing.T) {
+	reg := registry.New(registry.Options{Servers: []string{"s00", "wordy"}})
+	setList(t, reg, "s00", registry.Tool, object{"name": "water_flowers"})
+	reg.SetList("wordy", registry.Tool, wordyTools(100, 1000, 1))
+	x := search.New(reg)
+	search.BoundComparisons(x, 1000)
+	found, _ := find(t, x, search.Query{Text: "watre flwoers", Limit: 1})
+	require.Equal(t, []string{"s00_water_flowers"}, found)
+}
