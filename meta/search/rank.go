@@ -298,6 +298,7 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result)
 	if top.most < 0 { // overflow
 		top.most = math.MaxInt
 	}
+	var firsts []hit // best of each list
 	for at := 0; at < len(r.terms); {
 		n := r.terms[at].list
 		end := at
@@ -307,6 +308,7 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result)
 		l := r.lists[n]
 		s.read(l, r.terms[at:end])
 		at = end
+		first := hit{list: n}
 		for _, doc := range s.inOrder(l.docs) {
 			share := float32(s.matched[doc]) / float32(r.single)
 			score := s.total[doc] * (1 - coverage + coverage*share)
@@ -316,12 +318,21 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result)
 				continue
 			}
 			answer.Total++
-			top.offer(hit{score, n, int32(i)})
+			f := hit{score, n, int32(i)}
+			if f.score > first.score {
+				first = f
+			}
+			top.offer(f)
+		}
+		if first.score > 0 {
+			firsts = append(firsts, first)
 		}
 		s.found = s.found[:0]
 	}
-	answer.Hits = top.page(q.Offset)
+	top.drop()
 	answer.PoorMatch = len(top.hits) == 0 || top.hits[0].score < poorMatchShare*r.ideal
+	r.spread(&top, firsts)
+	answer.Hits = top.page(q.Offset)
 	return answer
 }
 
@@ -434,7 +445,6 @@ func (t *topHits) drop() {
 }
 
 func (t *topHits) page(offset int) []Hit {
-	t.drop()
 	var hits []Hit
 	for _, f := range t.hits[min(offset, len(t.hits)):] {
 		hits = append(hits, Hit{t.lists[f.list].part.At(int(f.entry)), float64(f.score)})

@@ -412,3 +412,29 @@ func TestMisspelledWordsShareTheWork(t *testing.T) {
 	found, _ := find(t, x, search.Query{Text: "watre flwoers", Limit: 1})
 	require.Equal(t, []string{"s00_water_flowers"}, found)
 }
+
+func TestOneServerDoesNotTakeAllPlaces(t *testing.T) {
+	reg := registry.New(registry.Options{Servers: []string{"big", "other", "third"}})
+	setList(t, reg, "big", registry.Tool,
+		object{"name": "invoice"}, object{"name": "invoice_b"}, object{"name": "invoice_c"},
+		object{"name": "invoice_d"}, object{"name": "invoice_e"})
+	setList(t, reg, "other", registry.Tool,
+		object{"name": "pay", "description": "Pays an invoice"}, object{"name": "send", "description": "Sends an invoice"})
+	setList(t, reg, "third", registry.Tool, object{"name": "print", "description": "Prints a text, such as an invoice"})
+	x := search.New(reg)
+	all := []string{
+		"big_invoice", "big_invoice_b", "other_pay", "big_invoice_c", "big_invoice_d", "third_print",
+		"big_invoice_e", "other_send",
+	}
+	for limit := 1; limit <= len(all); limit++ {
+		found, total := find(t, x, search.Query{Text: "invoice", Limit: limit})
+		require.Equal(t, all[:limit], found)
+		require.Equal(t, len(all), total)
+	}
+	found, _ := find(t, x, search.Query{Text: "invoice", Limit: 3, Offset: 4})
+	require.Equal(t, all[4:7], found)
+	found, _ = find(t, x, search.Query{Text: "big invoice", Limit: 5})
+	require.NotContains(t, found, "other_pay", "the query names the server")
+	found, _ = find(t, x, search.Query{Text: "invoice", Server: "big", Limit: 3})
+	require.Equal(t, []string{"big_invoice", "big_invoice_b", "big_invoice_c"}, found)
+}
