@@ -223,8 +223,9 @@ func (r *ranking) rarity(docs int) float32 {
 
 func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	from := len(r.terms)
+	hash := hashOf(term)
 	for i := range r.lists {
-		if t, ok := r.lists[i].find(term); ok {
+		if t, ok := r.lists[i].find(term, hash); ok {
 			docs += r.lists[i].count(t)
 			r.terms = append(r.terms, plannedTerm{int32(i), word, int32(t), share, !r.words[word].pair})
 		}
@@ -246,8 +247,15 @@ func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 		return false
 	}
 	from, docs := len(r.terms), exact
+	filtered, hash := len(w.text) >= beginning, uint64(0)
+	if filtered {
+		hash = hashOfBeginning(w.text)
+	}
 	for i := range r.lists {
 		l := r.lists[i]
+		if filtered && !l.filter.mayContain(hash) {
+			continue
+		}
 		for t := l.from(w.text); t < len(l.termEnd) && r.posted < maxPosted; t++ {
 			term := l.term(t)
 			if !strings.HasPrefix(term, w.text) {

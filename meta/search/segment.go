@@ -48,6 +48,8 @@ type segment struct {
 	terms   string // concatenated
 	termEnd []uint32
 	letters []uint32 // per term: [lettersOf]
+	filter  filter   // terms and their beginnings
+	words   int      // the first term after the digits
 	posts   []byte
 	postEnd []uint32
 	read    int // bytes of text
@@ -56,11 +58,13 @@ type segment struct {
 
 // Bytes of a segment in addition to the terms' text.
 const (
-	bytesOfTerm = 12 + 4
+	bytesOfTerm = 12 + 4 + filterBits/8
 	bytesOfPost = 3
 )
 
-func (s *segment) size() int { return len(s.terms) + len(s.posts) + 12*len(s.termEnd) }
+func (s *segment) size() int {
+	return len(s.terms) + len(s.posts) + 12*len(s.termEnd) + 8*len(s.filter)
+}
 
 // newSegment indexes the entries of a part in at most room bytes. It fails if ctx is
 // done.
@@ -226,6 +230,7 @@ func (b *builder) finish(docs int) *segment {
 		letters: make([]uint32, len(order)),
 		postEnd: make([]uint32, len(order)),
 		posts:   make([]byte, 0, 3*len(b.posts)+len(order)),
+		filter:  newFilter(len(order)),
 	}
 	var terms strings.Builder
 	terms.Grow(size)
@@ -233,6 +238,10 @@ func (b *builder) finish(docs int) *segment {
 		terms.WriteString(t)
 		s.termEnd[i] = uint32(terms.Len())
 		s.letters[i] = lettersOf(t)
+		s.filter.add(hashOf(t))
+		if len(t) >= beginning {
+			s.filter.add(hashOfBeginning(t))
+		}
 		id := b.ids[t]
 		n := 0
 		for at := b.heads[id]; at >= 0; at = b.posts[at].next {
@@ -250,6 +259,7 @@ func (b *builder) finish(docs int) *segment {
 	}
 	s.terms = terms.String()
 	s.posts = slices.Clip(slices.Clone(s.posts))
+	s.words = s.from(":")
 	return s
 }
 
@@ -264,7 +274,11 @@ func (s *segment) from(t string) int {
 	return sort.Search(len(s.termEnd), func(i int) bool { return s.term(i) >= t })
 }
 
-func (s *segment) find(t string) (i int, ok bool) {
+// find returns the number of a term with its hash.
+func (s *segment) find(t string, hash uint64) (i int, ok bool) {
+	if !s.filter.mayContain(hash) {
+		return 0, false
+	}
 	i = s.from(t)
 	return i, i < len(s.termEnd) && s.term(i) == t
 }

@@ -70,10 +70,14 @@ func newSpeller(stem string, limit int) *speller {
 	return s
 }
 
+// mayAccept reports whether a word with these letters may need few edits.
+func (s *speller) mayAccept(letters uint32) bool {
+	return bits.OnesCount32(letters^s.letters) <= s.changed*s.edits
+}
+
 // accept reports whether no word so far has fewer edits. It drops words with more.
-func (s *speller) accept(word string, letters uint32) bool {
-	if bits.OnesCount32(letters^s.letters) > s.changed*s.edits ||
-		len(word) > (len(s.typed)+s.edits)*utf8.UTFMax || len(word) < len(s.typed)-s.edits {
+func (s *speller) accept(word string) bool {
+	if len(word) < len(s.typed)-s.edits || len(word) > len(s.typed)+s.edits && utf8.RuneCountInString(word) > len(s.typed)+s.edits {
 		return false
 	}
 	s.term = s.term[:0]
@@ -113,14 +117,15 @@ func (r *ranking) corrections(w *queryWord, room int) (stems []string, edits int
 	}
 	s := newSpeller(w.stem, limit)
 	for _, known := range knownWords() {
-		if s.accept(known, lettersOf(known)) {
+		if s.mayAccept(lettersOf(known)) && s.accept(known) {
 			s.docs[known] = 1
 		}
 	}
 	for _, l := range r.lists {
-		for t := l.from(":"); t < len(l.termEnd) && room > 0; t++ { // after the digits
-			room--
-			if s.accept(l.term(t), l.letters[t]) {
+		end := min(len(l.termEnd), l.words+room)
+		room -= end - l.words
+		for t := l.words; t < end; t++ {
+			if s.mayAccept(l.letters[t]) && s.accept(l.term(t)) {
 				s.docs[l.term(t)] += l.count(t)
 			}
 		}
