@@ -156,8 +156,8 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 config, 4 cannot connect, 6 timeout,
 
 func newRoot(p *serve.Process) *cobra.Command {
 	var (
-		tui    bool
-		tuiTTY string
+		tui, printVersion bool
+		tuiTTY            string
 	)
 	a := p.App
 	root := &cobra.Command{
@@ -170,7 +170,6 @@ func newRoot(p *serve.Process) *cobra.Command {
   goblin search what time is it  search for a tool
   goblin read goblin://servers   read a resource`,
 		SilenceErrors: true, SilenceUsage: true,
-		Version: a.Version.Version,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.NoCommand(cmd, args[0])
@@ -179,6 +178,9 @@ func newRoot(p *serve.Process) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
+			case printVersion:
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "goblin "+a.Version.Version)
+				return err
 			case tuiTTY != "":
 				return p.Beside(cmd.Context(), tuiTTY)
 			case a.InTTY && a.OutTTY:
@@ -194,8 +196,9 @@ func newRoot(p *serve.Process) *cobra.Command {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
+	// Cobra's own flag needs a template, for which the linker keeps all exported methods.
+	root.Flags().BoolVarP(&printVersion, "version", "v", false, "version for goblin")
 	cli.NameFlag(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
 	root.Flags().Var(newOneOf(&p.Theme, theme.Themes()...), "theme", "colors of the UI: "+strings.Join(theme.Themes(), ", "))
 	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the UI with ASCII characters only")
