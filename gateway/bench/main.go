@@ -70,11 +70,12 @@ var parts = []struct {
 	{"start", (*load).starts},
 	{"updates", (*load).updates},
 	{"recording", (*load).recordings},
+	{"memory", (*load).memory},
 }
 
 func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
-	only := flag.String("only", "", "measure only these, separated by commas: calls, single, catalogs, start, updates, recording")
+	only := flag.String("only", "", "measure only these, separated by commas: calls, single, catalogs, start, updates, recording, memory")
 	against := flag.String("against", "", "compare with this binary of Goblin instead of with a direct connection")
 	peers := flag.Bool("peers", false, "print Goblin beside other gateways, which npm installs, as Markdown")
 	flag.Parse()
