@@ -37,3 +37,23 @@ func TestAnIdleProcessKeepsNoBuffersOfABusyMoment(t *testing.T) {
 	work.Wait()
 	require.Nil(t, pool.Get())
 }
+
+func TestASmallHeapIsCollectedEarlierUnlessTheUserChose(t *testing.T) {
+	percent := func() int {
+		now := debug.SetGCPercent(100)
+		debug.SetGCPercent(now)
+		return now
+	}
+	defer debug.SetGCPercent(percent())
+	for _, tt := range []struct {
+		chosen string
+		want   int
+	}{{"100", 100}, {"", 75}} {
+		t.Setenv("GOGC", tt.chosen)
+		debug.SetGCPercent(100)
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		memlimit.FreeOSMemory(ctx, time.Hour)
+		require.Equal(t, tt.want, percent())
+	}
+}
