@@ -57,7 +57,7 @@ func (l *load) memoryOf(s memoryStep) error {
 		verdict = budgetOf(&l.out, after, s.budget)
 	}
 	mib := func(kib int) string { return fmt.Sprintf("%.1f", float64(kib)/1024) }
-	l.out.row(s.name, mib(most), mib(after), mib(ownMemory(c.PID)), mib(status(c.PID, "RssFile:")), verdict)
+	l.out.row(s.name, mib(most), mib(after), mib(ownMemory(c.PID)), mib(status(processDir(c.PID), "RssFile:")), verdict)
 	return nil
 }
 

@@ -253,7 +253,7 @@ func (s *side) round(t *target, turn time.Duration, counts bool) error {
 // memory sums a line of /proc/PID/status, in KiB.
 func (t *target) memory(line string) (kib int) {
 	for _, pid := range t.pids {
-		kib += status(pid, line)
+		kib += status(processDir(pid), line)
 	}
 	return kib
 }
