@@ -179,7 +179,7 @@ func newRoot(p *serve.Process) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case printVersion:
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "goblin "+a.Version.Version)
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "goblin", a.Version.Version)
 				return err
 			case tuiTTY != "":
 				return p.Beside(cmd.Context(), tuiTTY)

@@ -260,8 +260,8 @@ func narrower(places, other []place) bool {
 	return false
 }
 
-// cutsMany reports whether a column of places becomes narrower than wanted in other, or is
-// cut there in more than a quarter of the rows.
+// cutsMany reports whether a column of places becomes narrower in other. Then it must be
+// narrower than wanted, or cut in more than a quarter of the rows.
 func cutsMany(places, other []place) bool {
 	const most = 4
 	return slices.ContainsFunc(other, func(p place) bool {
