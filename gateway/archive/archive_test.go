@@ -230,6 +230,20 @@ func TestSettingsOfAConfigKeepNamesAndOrder(t *testing.T) {
 	}
 }
 
+// Settings of a stranger must not make Goblin read files.
+func TestSettingsOfARecordingReadNoFiles(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file, path := filepath.Join(folder, "private"), filepath.Join(folder, "x.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("no variable"), 0o600))
+	settings := `{"env_file":"` + file + `","servers":{"s":{"command":"` + file + `","url":"https://a.example","cwd":"` + file + `"}}}`
+	require.NoError(t, os.WriteFile(path, []byte(`{"type":"recording","version":1,"settings":`+settings+"}\n"), 0o600))
+	a := load(t, path, archive.Options{})
+	require.Empty(t, a.Problems)
+	_, ok := a.Registry.State("s")
+	require.True(t, ok)
+}
+
 // A recording of a stranger may be small and compressed, but describe gigabytes.
 func TestARecordingTakesLimitedMemory(t *testing.T) {
 	t.Parallel()

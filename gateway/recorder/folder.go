@@ -138,11 +138,33 @@ func (f *folder) acquire() error {
 		return errors.Join(fmt.Errorf("folder of recordings %s: %s records into it; stop that recording or choose another folder", f.path, f.holder()), lock.Close())
 	}
 	f.lock = lock
-	return f.root.WriteFile(pidName, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600)
+	return f.writeSmall(pidName, strconv.AppendInt(nil, int64(os.Getpid()), 10))
+}
+
+var errDamaged = errors.New("not a small regular file")
+
+// readSmall reads a file of the key's size at most. Opening a pipe would block.
+func (f *folder) readSmall(name string) ([]byte, error) {
+	info, err := f.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > keyLen {
+		return nil, errDamaged
+	}
+	return f.root.ReadFile(name)
+}
+
+// writeSmall replaces a file. Opening a pipe would block.
+func (f *folder) writeSmall(name string, text []byte) error {
+	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f.root.WriteFile(name, text, 0o600)
 }
 
 func (f *folder) holder() string {
-	text, err := f.root.ReadFile(pidName)
+	text, err := f.readSmall(pidName)
 	pid, bad := strconv.Atoi(string(text))
 	switch {
 	case err != nil || bad != nil:
@@ -155,18 +177,18 @@ func (f *folder) holder() string {
 
 // readKey returns the key of the folder, a new one for a new folder.
 func (f *folder) readKey() ([]byte, error) {
-	key, err := f.root.ReadFile(keyName)
+	key, err := f.readSmall(keyName)
 	switch {
 	case err == nil && len(key) == keyLen:
 		return key, f.root.Chmod(keyName, 0o600)
-	case err == nil:
+	case err == nil || errors.Is(err, errDamaged):
 		return nil, fmt.Errorf("%s is damaged; remove it, then later recordings hide secrets under other placeholders", filepath.Join(f.path, keyName))
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
 	key = make([]byte, keyLen)
 	rand.Read(key) //nolint:errcheck // never fails
-	if err := f.root.WriteFile(keyName+tempName, key, 0o600); err != nil {
+	if err := f.writeSmall(keyName+tempName, key); err != nil {
 		return nil, err
 	}
 	return key, f.root.Rename(keyName+tempName, keyName)

@@ -85,6 +85,9 @@ func (s *Setup) text(recorded settings, names []string) ([]byte, error) {
 	for _, name := range names {
 		inner.Servers[name] = orNew(inner.Servers, name)
 	}
+	if len(inner.Servers) > maxServers {
+		return nil, fmt.Errorf("%s has %d servers; at most %d can be replayed, with a process each", s.Recording, len(inner.Servers), maxServers)
+	}
 	for name, keys := range inner.Servers {
 		one := pick(keys, serverSettings)
 		set(one, "command", s.Program)
@@ -159,7 +162,7 @@ func (s *Setup) args(file, server string) []string {
 }
 
 // maxServers is the number of servers in a recording.
-const maxServers = 10_000
+const maxServers = 500
 
 // readSetup returns the latest settings of a recording and its servers. It reads the
 // start of each file.
@@ -185,7 +188,7 @@ func readSetup(path string) (latest settings, servers []string, err error) {
 			latest = own
 		}
 		for _, name := range found {
-			if !known[name] && len(known) < maxServers {
+			if !known[name] && len(known) <= maxServers {
 				known[name] = true
 				servers = append(servers, name)
 			}

@@ -122,6 +122,17 @@ func TestARecordingWithoutSettingsIsReplayed(t *testing.T) {
 	require.Len(t, cfg.Servers, 1)
 }
 
+// Each server of a recording is a process.
+func TestARecordingOfTooManyServersIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	text := []byte(header)
+	for n := range 600 {
+		text = fmt.Appendf(text, `{"type":"server","server":"s%d","handshake":{}}`+"\n", n)
+	}
+	_, err := replay.NewConfig(replay.Setup{Program: os.Args[0], Recording: write(t, string(text))})
+	require.ErrorContains(t, err, "at most 500")
+}
+
 func TestManyBodiesAreNotHeldInMemory(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 1<<20)

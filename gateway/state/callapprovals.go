@@ -130,7 +130,7 @@ func parseCallApprovals(text []byte) ([]registry.CallApproval, error) {
 	return f.Approvals, nil
 }
 
-// Add saves an approval and sets its ID. One with the same ID is replaced.
+// Add saves an approval and sets its ID. It keeps one with the same ID.
 func (s *CallApprovalStore) Add(a registry.CallApproval) error {
 	if len(a.When)+len(a.Client)+len(a.Server)+len(a.Name) > maxName {
 		return fmt.Errorf("save the approval: rule and name have more than %d bytes", maxName)

@@ -342,12 +342,17 @@ func TestNoKindOfStateFileHangsACommand(t *testing.T) {
 			c.CallText("files_keep", e2e.Obj{})
 			c.Close()
 			w.Succeeds("stop")
-			for _, name := range []string{"off", "pins", "usage", "catalog", "clients"} {
+			off, err := filepath.Glob(filepath.Join(state, "goblin", "off", "*.json"))
+			require.NoError(t, err)
+			approvals := filepath.Join(state, "goblin", "approvals")
+			require.NoError(t, os.MkdirAll(approvals, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(approvals, filepath.Base(off[0])), []byte(`{"version": 1, "approvals": []}`), 0o600))
+			for _, name := range []string{"off", "pins", "usage", "catalog", "clients", "approvals"} {
 				files, err := filepath.Glob(filepath.Join(state, "goblin", name, "*"))
 				require.NoError(t, err)
 				require.NotEmpty(t, files, "%s is tested, too", name)
 			}
-			require.GreaterOrEqual(t, replaceAll(t, state, kind), 8)
+			require.GreaterOrEqual(t, replaceAll(t, state, kind), 9)
 			require.GreaterOrEqual(t, replaceAll(t, filepath.Join(w.Dir, "run"), kind), 2)
 
 			for _, args := range [][]string{
@@ -359,6 +364,8 @@ func TestNoKindOfStateFileHangsACommand(t *testing.T) {
 				{"logs"},
 				{"approve"},
 				{"approve", "files"},
+				{"approve", "--calls"},
+				{"approve", "--calls", "--revoke-all"},
 				{"tools", "list"},
 				{"tools", "off", "files_keep"},
 				{"tools", "on", "files_keep"},
