@@ -289,13 +289,31 @@ func TestTheLastCallsOfAToolAreAtHand(t *testing.T) {
 	r.keys("H")
 	s := r.screen()
 	require.Contains(t, s, "Recent calls: weather_forecast")
-	require.Less(t, strings.Index(s, `{"city":"Quito"}`), strings.Index(s, `{"city":"Oslo"}`), "the newest first")
+	require.Less(t, strings.Index(s, "city=Quito"), strings.Index(s, "city=Oslo"), "the newest first")
 	require.Contains(t, s, `"city": "Quito"`)
 	require.Contains(t, s, "It will rain.")
 	r.keys("j j")
 	require.Contains(t, r.screen(), `"city": "Oslo"`)
 	r.keys("c")
 	require.Contains(t, r.line("city *"), "Oslo", "the form must contain the arguments")
+}
+
+// A failed past call begins with its error, secrets are hidden, and b adds a rule.
+func TestAFailedPastCallShowsItsErrorFirst(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.setAnswer("tools/call", `{"isError":true,"content":[{"type":"text","text":"no such city hunter2\u001b[31m"}]}`)
+	r.keys("2 / forecast enter c").typeText("hunter2").keys("ctrl+s H")
+	require.Regexp(t, `! error .* no such city \[hidden\]\S* +city=\[hidden\]`, r.line("! error"))
+	s := r.screen()
+	require.Less(t, strings.Index(s, "tool error after"), strings.Index(s, `"city": "[hidden]"`))
+	r.keys("y")
+	require.Equal(t, `{"city":"[hidden]"}`, r.clipboard())
+	r.keys("b")
+	require.Contains(t, r.screen(), "Add a rule")
+	require.Contains(t, r.screen(), "weather_forecast")
+	r.keys("enter")
+	require.Contains(t, r.app.Flash.Text, "Added rule")
 }
 
 func TestToolsWithoutHintsAskWithATruth(t *testing.T) {
@@ -330,7 +348,7 @@ func TestACancelledCallIsKeptWithItsArguments(t *testing.T) {
 	require.Contains(t, r.screen(), `"city": "Oslo"`)
 	r.keys("H")
 	require.Contains(t, r.screen(), "Recent calls: weather_forecast")
-	require.Regexp(t, `12:0\S+ +4 s +cancelled +4.0 s .*"city":"Oslo"`, r.line("4.0 s  "))
+	require.Regexp(t, `12:0\S+ +4 s +cancelled +4.0 s .*city=Oslo`, r.line("4.0 s  "))
 	require.Contains(t, r.screen(), "cancelled after 4.0 s")
 	require.NotContains(t, r.screen(), "failed")
 	r.keys("c")

@@ -536,3 +536,28 @@ func TestAnItemWithoutRequestsSaysSo(t *testing.T) {
 	r.keys("esc esc 2 esc / list enter i esc")
 	require.Equal(t, pane.PaneTools, r.app.Open)
 }
+
+// Arguments and errors stay visible though one name is as wide as the terminal.
+func TestALongNameLeavesRoomForArgumentsAndErrors(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 120, 40, "files")
+	add := func(server, method, name, status, request, response string) {
+		r.reg.Traffic().Append(registry.TrafficRecord{
+			Time: r.clock.now(), Session: "a", Client: "agent", Server: server, Method: method, Name: name, Status: status,
+			Duration: 1200 * time.Millisecond, Request: []byte(request), Response: []byte(response),
+		})
+	}
+	add("files", "resources/read", "mcp://files/file:///srv/"+strings.Repeat("very/deep/", 12)+"readme.md", "success", `{}`, `{}`)
+	for range 4 {
+		add("files", "tools/call", "files_read", "success", `{"arguments":{"path":"苹果"}}`, `{}`)
+	}
+	add("files", "tools/call", "files_read", "tool error", `{"arguments":{}}`, `{"isError":true,"content":[{"type":"text","text":"no such file"}]}`)
+	add(registry.Local, "tools/call", "search_tools", "success", `{"arguments":{"query":"x"}}`, `{}`)
+	r.keys("5 ] F").refresh(registry.AllChanges)
+	require.Contains(t, r.line("time↑"), "arguments")
+	require.NotContains(t, r.line("time↑"), "server", "the names contain it, or are Goblin's own")
+	require.Regexp(t, `files_read .* 1.2 s path=苹果`, r.screen())
+	require.Regexp(t, `files_read .* 1.2 s no such file`, r.screen())
+	require.Regexp(t, `resources/read files/file:///srv/very.*….*readme.md .* 1.2 s`, r.screen())
+	require.Regexp(t, `read files/f.*….*\.md +ok +1.2 s`, r.resize(80, 24).screen())
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -74,9 +73,9 @@ func (d *PastCalls) show() tea.Cmd {
 	d.end = cancel
 	d.gen++
 	d.callShown, d.width = inv, w
-	gen, lk := d.gen, d.app.Theme
+	gen, lk, blocks := d.gen, d.app.Theme, d.blocks(inv)
 	return func() tea.Msg {
-		doc, err := viewer.Build(ctx, lk, callBlocks(inv), viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
+		doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && gen == d.gen {
 				d.View.Show(doc, false)
@@ -86,26 +85,35 @@ func (d *PastCalls) show() tea.Cmd {
 	}
 }
 
-func callBlocks(inv *registry.Invocation) []viewer.Section {
-	var out []viewer.Section
+// blocks shows the arguments and the result, of a failed call the error first. Secrets of
+// the config are hidden.
+func (d *PastCalls) blocks(inv *registry.Invocation) []viewer.Section {
+	request, result := []viewer.Section{}, []viewer.Section{{Title: "Result", Kind: viewer.Note, Text: callStatus(inv)}}
 	if len(inv.Params) > 0 {
-		out = append(out, viewer.Section{Title: "Arguments", Kind: viewer.JSON, Data: inv.Params})
+		request = append(request, viewer.Section{Title: "Arguments", Kind: viewer.JSON, Data: redacted(d.app, inv.Params)})
 	}
 	if len(inv.Meta) > 0 {
-		out = append(out, viewer.Section{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
-	}
-	out = append(out, viewer.Section{Title: "Result", Kind: viewer.Note, Text: callStatus(inv)})
-	switch {
-	case inv.Cancelled:
-		return out
-	case inv.Error != "":
-		return append(out, viewer.Section{Kind: viewer.Error, Text: inv.Error})
+		request = append(request, viewer.Section{Title: "_meta", Kind: viewer.JSON, Data: redacted(d.app, inv.Meta)})
 	}
 	from := map[registry.Kind]func(json.RawMessage) []viewer.Section{registry.Tool: viewer.FromTool, registry.Prompt: viewer.FromPrompt}[inv.Kind]
 	if from == nil {
 		from = viewer.FromResource
 	}
-	return append(out, from(inv.Result)...)
+	switch {
+	case inv.Cancelled:
+	case inv.Error != "":
+		result = append(result, viewer.Section{Kind: viewer.Error, Text: d.app.Backend.Redact(inv.Error)})
+	default:
+		result = append(result, from(inv.Result)...)
+	}
+	if !inv.Success && !inv.Cancelled {
+		return append(result, request...)
+	}
+	return append(request, result...)
+}
+
+func redacted(a *uicontext.Context, text json.RawMessage) json.RawMessage {
+	return json.RawMessage(a.Backend.Redact(string(text)))
 }
 
 func callStatus(inv *registry.Invocation) string {
@@ -188,8 +196,11 @@ func (d *PastCalls) setColumns() {
 			return uicontext.FormatSize(int64(len(inv.Result))), ""
 		}),
 		column{Name: "arguments", MinWidth: 12, PreferredWidth: 24, Fills: true, Unsorted: true, Dim: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			args := uicontext.SanitizeLine(termtext.Truncate(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
-			return cmp.Or(args, "no arguments"), ""
+			args := cmp.Or(d.app.ArgumentsText(inv.Params), "no arguments")
+			if failure := d.app.PastFailure(inv); failure != "" {
+				return failure + "  " + args, d.theme.Bad
+			}
+			return args, ""
 		}})
 }
 
@@ -206,16 +217,16 @@ func (d *PastCalls) Keys() keys.Table {
 		{ID: "past.zoom", Hint: ZoomHint(d.zoomed), Long: "Maximize the call, or show the list again", Run: func() tea.Cmd { d.zoomed = !d.zoomed; return nil }},
 		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
-			return d.app.Copy(string(inv.Params), "the arguments")
+			return d.app.Copy(string(redacted(d.app, inv.Params)), "the arguments")
 		})},
 		{ID: "past.copy-content", Hint: "copy as", Long: "Copy the raw result, or the request as command or program", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
-			return NewSnippets(d.app, requestOf(d.item, inv), export.Snippet{Language: "result", Text: string(inv.Result), Why: "the call has no result"})
+			return NewSnippets(d.app, requestOf(d.app, d.item, inv), export.Snippet{Language: "result", Text: string(inv.Result), Why: "the call has no result"})
 		})},
 		{ID: "past.compare", Hint: "compare", Long: "Mark for a comparison; on another: compare", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.compare.Toggle(d.item, inv)
 		})},
 		{ID: "past.save-call", Hint: "save call", Long: "Save the call as a file", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
-			rec := requestOf(d.item, inv)
+			rec := requestOf(d.app, d.item, inv)
 			return d.app.SaveCall(rec.Method, rec.Request, savedcall.Answer{Result: inv.Result})
 		})},
 		{ID: "past.break", Hint: "break", Long: "Add a rule for such calls, or show it", Run: func() tea.Cmd { return d.addRule() }},

@@ -112,8 +112,9 @@ func (d *Snippets) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// requestOf returns the request of a past call, as a client sends it.
-func requestOf(it uicontext.Item, inv *registry.Invocation) *registry.TrafficRecord {
+// requestOf returns the request of a past call, as a client sends it, but without the
+// config's secrets.
+func requestOf(a *uicontext.Context, it uicontext.Item, inv *registry.Invocation) *registry.TrafficRecord {
 	rec := &registry.TrafficRecord{Method: "resources/read", Name: it.Listed}
 	key := "uri"
 	switch inv.Kind {
@@ -126,10 +127,10 @@ func requestOf(it uicontext.Item, inv *registry.Invocation) *registry.TrafficRec
 	}
 	params := map[string]json.RawMessage{key: rawjson.Quote(rec.Name)}
 	if key == "name" && len(inv.Params) > 0 {
-		params["arguments"] = inv.Params
+		params["arguments"] = redacted(a, inv.Params)
 	}
 	if len(inv.Meta) > 0 {
-		params["_meta"] = inv.Meta
+		params["_meta"] = redacted(a, inv.Meta)
 	}
 	rec.Request, _ = json.Marshal(params) // all parts were sent
 	rec.RequestSize = len(rec.Request)

@@ -220,6 +220,10 @@ func (t *Table[R]) plan(w int) []place {
 		stands[i] = true
 		more := t.shared(places, stands, w)
 		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || !t.cols[places[i].col].Fills && narrower(kept, more) || cutsMany(kept, more) {
+			stands[i] = false
+			if t.cols[places[i].col].Optional {
+				continue
+			}
 			break
 		}
 		kept = more
@@ -260,8 +264,8 @@ func narrower(places, other []place) bool {
 	return false
 }
 
-// cutsMany reports whether a column of places becomes narrower in other. Then it must be
-// narrower than wanted, or cut in more than a quarter of the rows.
+// cutsMany reports whether other makes a column too narrow: less than it wants, or so that
+// more than a quarter of the rows are cut.
 func cutsMany(places, other []place) bool {
 	const most = 4
 	return slices.ContainsFunc(other, func(p place) bool {

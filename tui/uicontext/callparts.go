@@ -80,6 +80,17 @@ func (a *Context) FailureText(r *registry.TrafficRecord) string {
 	return SanitizeLine(shorten(a.redacted(text), maxFailure))
 }
 
+// PastFailure returns the error of a past call of this UI as FailureText does.
+func (a *Context) PastFailure(inv *registry.Invocation) string {
+	switch {
+	case inv.Success || inv.Cancelled:
+		return ""
+	case inv.Error != "":
+		return SanitizeLine(shorten(a.redacted(inv.Error), maxFailure))
+	}
+	return a.FailureText(&registry.TrafficRecord{Status: registry.StatusToolError, Response: inv.Result})
+}
+
 // CallTexts returns the arguments and the error of a recorded or running call. Both are
 // "" for evicted bodies.
 func (a *Context) CallTexts(r *registry.TrafficRecord) (arguments, failure string) {
