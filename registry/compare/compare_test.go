@@ -257,6 +257,13 @@ func TestRequestsAreComparedByArgumentsAndResult(t *testing.T) {
 	again := *read
 	again.Params = []byte(`{"uri":"file:///a"}`)
 	require.Empty(t, diff(read, &again))
+	content := func(text string) []byte {
+		return fmt.Appendf(nil, `{"contents":[{"uri":"file:///a","mimeType":"application/json","text":%q}]}`, text)
+	}
+	read.Answer, again.Answer = content(`{"load":1}`), content(`{"load": 2}`)
+	require.Equal(t, []string{"~ $.result.load 1 → 2"}, diff(read, &again), "a content that is JSON")
+	again.Answer = content("gone")
+	require.Equal(t, []string{`~ $.result.contents[0].text "{\"load\":1}" → "gone"`}, diff(read, &again))
 
 	cut := call(3, `{"content":[{"type":"text","text":"abc`)
 	cut.AnswerCut = true

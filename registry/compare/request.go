@@ -106,9 +106,15 @@ func simplified(a, b *Call) []byte {
 	return value
 }
 
-// essence returns the JSON that a tool's result is about, and how it was found, or "".
+// essence returns the JSON that the result of a tool or resource is about, and how it was
+// found, or "".
 func essence(c *Call) (value []byte, form string) {
-	if c.Method != "tools/call" || rawjson.Valid(c.Answer) != nil || !rawjson.IsObject(c.Answer) {
+	switch {
+	case rawjson.Valid(c.Answer) != nil || !rawjson.IsObject(c.Answer):
+		return nil, ""
+	case c.Method == "resources/read":
+		return resourceJSON(c.Answer)
+	case c.Method != "tools/call":
 		return nil, ""
 	}
 	var content, structured []byte
@@ -135,6 +141,27 @@ func essence(c *Call) (value []byte, form string) {
 		return bytes.TrimSpace(text), "text"
 	}
 	return nil, ""
+}
+
+// resourceJSON returns the JSON of the only content of a resource. The form has the URI and
+// the MIME type, so that other ones are a difference.
+func resourceJSON(answer []byte) (value []byte, form string) {
+	for name := range rawjson.Members(answer) {
+		if n := string(name.Name()); n != "contents" && n != "_meta" && n != "resultType" {
+			return nil, ""
+		}
+	}
+	n := 0
+	var text []byte
+	for item := range rawjson.Elements(rawjson.Get(answer, "contents")) {
+		n++
+		text = []byte(rawjson.GetString(item, "text"))
+		form = "resource " + rawjson.GetString(item, "mimeType") + " " + rawjson.GetString(item, "uri")
+	}
+	if n != 1 || !rawjson.IsObject(text) && !rawjson.IsArray(text) || rawjson.Valid(text) != nil {
+		return nil, ""
+	}
+	return bytes.TrimSpace(text), form
 }
 
 func sameJSON(a, b []byte) bool {
