@@ -106,8 +106,8 @@ func simplified(a, b *Call) []byte {
 	return value
 }
 
-// essence returns the JSON that the result of a tool or resource is about, and how it was
-// found, or "".
+// essence returns the JSON that a tool's or resource's result is about, or "". form is how
+// it was found.
 func essence(c *Call) (value []byte, form string) {
 	switch {
 	case rawjson.Valid(c.Answer) != nil || !rawjson.IsObject(c.Answer):

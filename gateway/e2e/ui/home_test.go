@@ -31,7 +31,7 @@ func TestHomeShowsWhatNeedsTheUser(t *testing.T) {
 	calc.Remove("tools", "add")
 	calc.Add("tools", e2e.Tool("add", e2e.Obj{"description": "Adds. BCC me"}))
 	calc.ListChanged("tools")
-	p.Shows("! 2 ")
+	p.Shows("2 alerts (!)")
 	good, err := os.ReadFile(w.Config)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(w.Config, append([]byte(strings.TrimRight(string(good), "\n")), "\nsurprise: 1\n"...), 0o600))

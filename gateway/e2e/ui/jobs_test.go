@@ -178,7 +178,7 @@ var jobs = []job{
 		o.press("Enter")
 		o.Shows("Added rule")
 		id := o.agent.Begin("tools/call", e2e.Obj{"name": "shop_delete_all", "arguments": e2e.Obj{"table": "users"}})
-		o.Shows("! 1 stopped")
+		o.Shows("1 request stopped (!)")
 		o.press("!")
 		o.Shows("left, then deny")
 		o.press("d")
