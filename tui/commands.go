@@ -165,7 +165,7 @@ func (a *app) placeDetail(name string) tea.Cmd {
 }
 
 func (a *app) showPalette() tea.Cmd {
-	o := palette.Options{Commands: a.allCommands(), ConfigKeys: a.o.ConfigKeys, History: &a.commands}
+	o := palette.Options{Commands: a.allCommands(), Leave: a.leaveDialogs, ConfigKeys: a.o.ConfigKeys, History: &a.commands}
 	if path := a.o.Daemon.Config; path != "" && !a.o.Daemon.Demo && a.o.Recording == nil {
 		o.EditConfig = func(line int) tea.Cmd { return dialog.EditConfigLine(a.Context, line) }
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -58,7 +59,7 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 				return cmd
 			}
 		}
-		if b := a.keys.Find(msg, a.focus()); b != nil && b.ID == "config" && !a.isTyping() && a.Dialogs[n-1].Keys().WithKeys(a.Actions).Find(msg, 0) == nil {
+		if b := a.keys.Find(msg, a.focus()); b != nil && a.worksOver(b.ID, a.Dialogs[n-1]) && a.Dialogs[n-1].Keys().WithKeys(a.Actions).Find(msg, 0) == nil {
 			return a.run(b)
 		}
 		return a.SendToDialog(msg)
@@ -71,6 +72,27 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 		return nil // unknown key, or its effect would be invisible
 	}
 	return a.run(b)
+}
+
+// worksOver reports whether an action of the panes also works in a dialog that has no
+// such key.
+func (a *app) worksOver(id string, d uicontext.Dialog) bool {
+	return id == "config" && !d.Typing() || id == "palette" && uicontext.MayLeave(d)
+}
+
+// leaveDialogs closes the dialogs from which the palette was opened.
+func (a *app) leaveDialogs() tea.Cmd {
+	var cmds []tea.Cmd
+	for n := len(a.Dialogs); n > 0 && uicontext.MayLeave(a.Dialogs[n-1]); n = len(a.Dialogs) {
+		d := a.Dialogs[n-1]
+		for range 3 { // the first ones may clear a filter or restore the list
+			if slices.Contains(a.Dialogs, d) {
+				cmds = append(cmds, a.SendTo(d, tea.KeyMsg{Type: tea.KeyEsc}))
+			}
+		}
+		a.Drop(d) // keys of the config may have replaced Esc
+	}
+	return tea.Batch(cmds...)
 }
 
 func (a *app) focus() keymap.Place {

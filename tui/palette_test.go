@@ -286,6 +286,28 @@ func TestPaletteOpensAToolsFormFromAnywhere(t *testing.T) {
 	require.Equal(t, pane.PaneLogs, r.app.Open, "Esc must go back")
 }
 
+func TestPaletteOpensAFormFromDialogs(t *testing.T) {
+	t.Parallel()
+	r := newPaletteUI(t).keys("2 / forecast enter c").typeText("Oslo").keys("ctrl+s esc esc")
+	for _, keys := range []string{"0", "w", "B", "H", "H F", "V"} {
+		r.keys(keys + " ctrl+p").typeText("github_delete_repo").keys("enter")
+		require.Len(t, r.app.Dialogs, 1, keys)
+		require.Equal(t, "Call github_delete_repo", r.app.Dialogs[0].Heading(), keys)
+		r.keys("esc esc 2")
+	}
+	r.keys("0 : esc")
+	require.Equal(t, "Clients 3", r.app.Dialogs[0].Heading(), "esc goes back to the dialog")
+	r.keys("esc c").typeText("Ber").keys("ctrl+p")
+	require.Len(t, r.app.Dialogs, 1, "a form with input stays in front")
+}
+
+func TestPaletteSaysWhyNoCallIsPossible(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, plainEnv, ofRecording).keys(":").typeText("github_delete_repo").keys("enter")
+	require.Contains(t, r.screen(), "recording")
+	require.NotContains(t, r.screen(), "[ call ]")
+}
+
 func TestPaletteReadsGetsAndExpandsByName(t *testing.T) {
 	t.Parallel()
 	r := newPaletteUI(t).keys("1 :").typeText("config.json")

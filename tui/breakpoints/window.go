@@ -31,7 +31,7 @@ func ruleKey(id uint64) string { return fmt.Sprintf("rule %d", id) }
 
 // window is the dialog with stopped requests, rules and remembered approvals.
 type window struct {
-	uicontext.BaseDialog
+	uicontext.BrowserDialog
 	rules *Rules
 	rows  []row
 	list  list.Window

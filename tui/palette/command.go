@@ -65,7 +65,9 @@ type Options struct {
 	ConfigKeys func() []report.ConfigKey
 	// EditConfig opens the config in the editor at a line. It is nil without a config.
 	EditConfig func(line int) tea.Cmd
-	History    *History
+	// Leave closes the dialogs behind the palette before a line runs.
+	Leave   func() tea.Cmd
+	History *History
 }
 
 // History holds what one UI ran from the palette, the newest last.

@@ -384,7 +384,7 @@ func (d *Dialog) enter() tea.Cmd {
 	}
 	d.close()
 	d.o.History.add(c.used)
-	return c.run()
+	return tea.Batch(d.o.Leave(), c.run())
 }
 
 // isMeant reports whether the input may spell an entry, so that Enter uses it at once.

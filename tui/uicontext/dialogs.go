@@ -44,6 +44,18 @@ func NeedsReading(d Dialog) bool {
 	return !lists
 }
 
+// BrowserDialog is embedded by dialogs that the user can leave at any time. Their keys
+// must not be typed ahead.
+type BrowserDialog struct{ BaseDialog }
+
+func (BrowserDialog) browses() {}
+
+// MayLeave reports whether the user can leave the dialog without losing input.
+func MayLeave(d Dialog) bool {
+	_, browses := d.(interface{ browses() })
+	return (browses || !NeedsReading(d)) && !d.Typing()
+}
+
 // ScrollPosition returns "" for a dialog that does not scroll.
 func ScrollPosition(d Dialog) string {
 	if d, ok := d.(interface{ Where() string }); ok {
