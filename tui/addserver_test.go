@@ -115,6 +115,47 @@ func TestAServerOfAClientFillsTheForm(t *testing.T) {
 	require.Equal(t, []string{"secret git.TOKEN hunter2", `add git {"command":"/opt/my git","cwd":"/src","env":{"OLD":"${keyring:git.OLD}","TOKEN":"${keyring:git.TOKEN}"}}`}, r.backend.acts)
 }
 
+func TestSeveralServersOfClientsAreAdded(t *testing.T) {
+	t.Parallel()
+	open := func() *testUI {
+		r := newFailingUI(t, 110, 40)
+		for _, name := range []string{"git", "memo\x1b[2J", "clock"} {
+			plain := strings.TrimSuffix(name, "\x1b[2J")
+			entry := &candidate.Definition{Name: plain, Keys: map[string]any{"env": map[string]string{"K": "${keyring:" + plain + "}"}, "command": "x"}, Secrets: []candidate.Secret{{Name: plain, Value: "v"}}}
+			r.backend.clients.Servers = append(r.backend.clients.Servers, candidate.Server{Name: name, Origin: "Cursor", Description: "local", Entry: entry})
+		}
+		r.backend.clients.Servers[2].Present = true
+		r.keys("1 a down space space space")
+		require.Contains(t, r.screen(), "only new servers of clients can be marked")
+		r.keys("enter")
+		require.Contains(t, r.screen(), "Add 2 servers?")
+		require.Contains(t, r.screen(), `memo\x1b[2J  local  (1 secret stored outside the config)`)
+		return r
+	}
+	want := []string{"secret git v", `add git {"command":"x","env":{"K":"${keyring:git}"}}`, "secret memo v", `add memo {"command":"x","env":{"K":"${keyring:memo}"}}`}
+	r := open().keys("y")
+	require.Contains(t, r.screen(), "Add git, 1 of 2")
+	r.keys("ctrl+s")
+	require.Contains(t, r.screen(), "Add memo, 2 of 2")
+	r.keys("esc enter y")
+	require.Contains(t, r.screen(), "Add memo, 1 of 1", "the rest stays marked")
+	r.keys("ctrl+s")
+	require.Empty(t, r.app.Dialogs)
+	require.Equal(t, want, r.backend.acts)
+
+	r = open()
+	r.backend.lacking = "exit status 1\x1b[2J"
+	r.keys("a")
+	require.Contains(t, r.screen(), "0 of 2 added")
+	r.keys("up")
+	require.Contains(t, r.screen(), `not added: exit status 1\x1b[2J`)
+	r.backend.lacking = ""
+	r.keys("enter a")
+	require.Empty(t, r.app.Dialogs)
+	require.Contains(t, r.screen(), "Added git, memo")
+	require.Equal(t, want, r.backend.acts)
+}
+
 func TestTypedCommandsAndURLsFillTheForm(t *testing.T) {
 	t.Parallel()
 	masked := newFailingUI(t, 100, 40)

@@ -112,6 +112,7 @@ func listActions() []Action {
 		{"values.page-up", []string{"pgup"}, InValues},
 		{"values.page-down", []string{"pgdown"}, InValues},
 		{"add.choose", []string{"enter"}, InNewServer},
+		{"add.mark", []string{" "}, InNewServer},
 		{"add.other", []string{"tab"}, InNewServer},
 		{"add.copy", []string{"ctrl+y"}, InNewServer},
 		{"add.close", []string{"esc", "ctrl+c"}, InNewServer},

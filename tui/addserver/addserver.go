@@ -48,11 +48,12 @@ type search struct {
 	gen       int // of the last search; higher after close
 	cancel    context.CancelFunc
 	chosen    map[*candidate.Server]int // index of the choice
+	several   several
 }
 
 // Open opens the dialog. added runs after a server was added.
 func Open(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cmd {
-	d := &search{app: a, added: added, input: textfield.New(a.Theme), cancel: func() {}, chosen: map[*candidate.Server]int{}}
+	d := &search{app: a, added: added, input: textfield.New(a.Theme), cancel: func() {}, chosen: map[*candidate.Server]int{}, several: several{marked: map[*candidate.Server]bool{}}}
 	d.fillRows()
 	return a.Push(d)
 }
@@ -182,6 +183,13 @@ func (d *search) choose() tea.Cmd {
 	if d.frozen != "" {
 		return d.app.Complain("the config cannot be changed: %s", d.frozen)
 	}
+	if d.several.running != "" {
+		return d.app.Complain("%s; %s cancels", d.several.running, d.app.KeyOf("add.close"))
+	}
+	if all := d.queue(); len(all) > 0 {
+		return d.chooseSeveral(all)
+	}
+	d.several.reviewed = nil
 	s := d.selected()
 	switch {
 	case s == nil && d.isCommand():
@@ -229,6 +237,9 @@ func (d *search) copyLink() tea.Cmd {
 }
 
 func (d *search) close() tea.Cmd {
+	if d.interrupt() {
+		return nil
+	}
 	d.gen++
 	d.cancel()
 	return d.app.Drop(d)
@@ -240,6 +251,7 @@ func Keys() keys.Table { return (*search)(nil).Keys() }
 func (d *search) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "add.choose", Hint: "open form", Long: "Open the form of the server", Run: d.choose},
+		{ID: "add.mark", Hint: "mark", Long: "Mark a client's server, to add several", Run: d.mark},
 		{ID: "add.other", Hint: "other package", Long: "Select the next package or URL of the server", Run: d.nextChoice},
 		{ID: "add.copy", Hint: "copy link", Long: "Copy the link to the server's source", Run: d.copyLink},
 		{ID: "add.close", Hint: "close", Long: "Close", Run: d.close},
@@ -272,14 +284,19 @@ func (d *search) Update(msg tea.Msg) tea.Cmd {
 			return d.choose()
 		}
 	case tea.KeyMsg:
-		if d.input.Update(msg) {
-			d.moved = false
-			cmd := d.searchLater()
-			d.fillRows()
-			return cmd
-		}
+		return d.typeKey(msg)
 	}
 	return nil
+}
+
+func (d *search) typeKey(msg tea.KeyMsg) tea.Cmd {
+	if !d.input.Update(msg) {
+		return nil
+	}
+	d.moved = false
+	cmd := d.searchLater()
+	d.fillRows()
+	return cmd
 }
 
 func (d *search) Typing() bool { return true }

@@ -50,6 +50,8 @@ func (d *search) Lines(w, h int) []string {
 func (d *search) status(w int) string {
 	lk := d.app.Theme
 	switch {
+	case d.several.running != "":
+		return lk.Warn.On(lk.Cut(d.several.running+lk.Ellipsis+" "+d.app.KeyOf("add.close")+" cancels", w))
 	case d.frozen != "":
 		return lk.Bad.On(lk.Cut("! the config cannot be changed: "+d.frozen, w))
 	case d.failure != "":
@@ -84,9 +86,13 @@ const byHand = "By hand"
 
 func (d *search) columns(w int) columns {
 	c := columns{name: theme.Width(byHand)}
+	mark := 0
+	if len(d.several.marked) > 0 {
+		mark = 2
+	}
 	for _, s := range d.rows {
 		if s != nil {
-			c.name = max(c.name, theme.Width(shownName(s)))
+			c.name = max(c.name, theme.Width(shownName(s))+mark)
 			c.kind = max(c.kind, theme.Width(d.kind(s)))
 			c.version = max(c.version, theme.Width(uicontext.SanitizeLine(s.Version)))
 		}
@@ -141,7 +147,11 @@ func (d *search) row(at int, c columns) string {
 		}
 		return lk.Fit(byHand, c.name) + "  " + lk.Dim.On(lk.Cut(about, max(c.about, 0)+c.kind+c.version))
 	}
-	parts := []string{lk.Fit(shownName(s), c.name)}
+	name := shownName(s)
+	if d.several.marked[s] {
+		name = lk.Tick + " " + name
+	}
+	parts := []string{lk.Fit(name, c.name)}
 	if c.kind > 0 {
 		parts = append(parts, lk.Fit(d.kind(s), c.kind))
 	}
@@ -178,6 +188,9 @@ func (d *search) detail(w int) []string {
 		head += "  " + lk.Warn.On("! deprecated")
 	}
 	out := append([]string{head}, uicontext.WrapText(s.Description, w, 3)...)
+	if problem := d.several.problems[s]; problem != "" {
+		out = append(out, lk.Bad.On(lk.Cut("! not added: "+uicontext.SanitizeLine(problem), w)))
+	}
 	for _, note := range s.Notes {
 		out = append(out, lk.Dim.On(lk.Cut(uicontext.SanitizeLine(note), w)))
 	}
@@ -240,7 +253,7 @@ func (d *search) Hints() []keys.Hint {
 	s := d.selected()
 	t := d.Keys().WithKeys(d.app.Actions)
 	t = slices.DeleteFunc(t, func(b keys.Binding) bool {
-		return b.ID == "add.other" && (s == nil || len(s.Choices) < 2) || b.ID == "add.copy" && (s == nil || s.Link == "")
+		return b.ID == "add.mark" && (s == nil || s.Entry == nil || s.Present) || b.ID == "add.other" && (s == nil || len(s.Choices) < 2) || b.ID == "add.copy" && (s == nil || s.Link == "")
 	})
 	return append(t.Hints(), keys.Hint{Key: "a-z", Label: "search"})
 }

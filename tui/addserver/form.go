@@ -48,6 +48,7 @@ func (d *search) entryForm(target string, from *candidate.Definition) tea.Cmd {
 	about, heading := intro+keepSecrets, title
 	if from != nil {
 		heading = "Add " + uicontext.SanitizeLine(from.Name)
+		heading += d.position()
 		start = valuesOf(from)
 		if n := len(from.Secrets); n > 0 {
 			about = intro + termtext.Count(n, "secret") + " will be stored outside the config."
@@ -330,8 +331,11 @@ func (d *search) push(heading string, spec form.Spec, build func(args json.RawMe
 				switch {
 				case added:
 					a.Drop(f)
-					d.close()
 					a.Say("Added %s to the config", entry.Name)
+					if d.isReviewing() {
+						return d.reviewNext()
+					}
+					d.close()
 					return d.added(entry.Name)
 				case err != nil:
 					f.Form.ShowError(uicontext.SanitizeLine(err.Error()))
