@@ -32,19 +32,23 @@ import (
 )
 
 func main() {
-	serve := run
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case sdkMode:
-			serve = serveSDK
-		case relayMode:
-			serve = relay
-		}
+	do := helper()
+	if do == nil {
+		do = run
 	}
-	if err := serve(); err != nil {
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// helper returns what this program does in place of a measurement if its first argument
+// asks for it, otherwise nil.
+func helper() func() error {
+	if len(os.Args) < 2 {
+		return nil
+	}
+	return map[string]func() error{sdkMode: serveSDK, relayMode: relay}[os.Args[1]]
 }
 
 type load struct {

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestMain makes the test binary a server if its first argument asks for it, as main
+// TestMain makes the test binary a helper if its first argument asks for it, as main
 // does.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == sdkMode {
-		if err := serveSDK(); err != nil {
+	if do := helper(); do != nil {
+		if err := do(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
