@@ -1,6 +1,7 @@
 package jsonrpc_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func TestAReaderReportsTheEndAndErrorsOfItsFile(t *testing.T) {
 	in := jsonrpc.NewReader(file, 1<<20)
 	for _, want := range []string{"{}", "[]"} {
 		frame, err := in.Read()
-		require.True(t, err == nil || err == io.EOF, "%v", err)
+		require.True(t, err == nil || errors.Is(err, io.EOF), "%v", err)
 		require.Equal(t, want, string(frame))
 	}
 }
