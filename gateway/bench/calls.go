@@ -16,13 +16,18 @@ type daemon struct {
 }
 
 func (l *load) serve(f *setup) (*daemon, error) {
+	return l.serveAt(func(address string) *exec.Cmd { return f.Command("serve", "--listen", address) })
+}
+
+// serveAt starts a program that serves /mcp at an unused address.
+func (l *load) serveAt(command func(address string) *exec.Cmd) (*daemon, error) {
 	n, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	address := n.Addr().String()
 	_ = n.Close()
-	cmd := f.Command("serve", "--listen", address)
+	cmd := command(address)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
@@ -40,7 +45,7 @@ func (l *load) serve(f *setup) (*daemon, error) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	h.stop()
-	return nil, fmt.Errorf("goblin serve does not listen: %w\n%s", l.ctx.Err(), &said)
+	return nil, fmt.Errorf("%s does not listen: %w\n%s", cmd, l.ctx.Err(), &said)
 }
 
 // calls measures with two servers. The cheapest possible server is used for budgets that
@@ -91,7 +96,7 @@ func (l *load) daemonTargets(programs programs) (targets []*target, end func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	front, err := newWeb(h.url)
+	front, err := newWeb(h.url, false)
 	if err != nil {
 		h.stop()
 		return nil, nil, err

@@ -48,7 +48,7 @@ func helper() func() error {
 	if len(os.Args) < 2 {
 		return nil
 	}
-	return map[string]func() error{sdkMode: serveSDK, relayMode: relay}[os.Args[1]]
+	return map[string]func() error{sdkMode: serveSDK, relayMode: relay, httpRelayMode: serveHTTPRelay}[os.Args[1]]
 }
 
 type load struct {
@@ -70,6 +70,7 @@ var parts = []struct {
 }{
 	{"calls", (*load).calls},
 	{"single", (*load).singles},
+	{"http", (*load).httpCalls},
 	{"catalogs", (*load).catalogs},
 	{"start", (*load).starts},
 	{"updates", (*load).updates},
@@ -79,7 +80,7 @@ var parts = []struct {
 
 func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
-	only := flag.String("only", "", "measure only these, separated by commas: calls, single, catalogs, start, updates, recording, memory")
+	only := flag.String("only", "", "measure only these, separated by commas: calls, single, http, catalogs, start, updates, recording, memory")
 	against := flag.String("against", "", "compare with this binary of Goblin instead of with a direct connection")
 	peers := flag.Bool("peers", false, "print Goblin beside other gateways, which npm installs, as Markdown")
 	flag.Parse()

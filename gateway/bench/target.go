@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,6 +18,8 @@ type target struct {
 	// load keeps window calls in flight for d and returns the duration of each.
 	load func(window int, params string, size int, d time.Duration) ([]time.Duration, error)
 	pids []int // processes whose processor time is measured
+	// padding is the size of a further argument, in bytes.
+	padding int
 	// judge compares a measurement with its budget. It may be nil.
 	judge func(*report, measurement) string
 
@@ -29,7 +32,7 @@ type target struct {
 }
 
 func (t *target) turn(window, size int, d time.Duration) error {
-	params := fmt.Sprintf(`{"name":%q,"arguments":{"size":%d}}`, t.tool, size)
+	params := fmt.Sprintf(`{"name":%q,"arguments":{"size":%d,"padding":%q}}`, t.tool, size, strings.Repeat("p", t.padding))
 	cpu, switches, begin := t.spent(), t.switched(), time.Now()
 	took, err := t.load(window, params, size, d)
 	if err != nil {
@@ -120,8 +123,8 @@ type web struct {
 	client  *http.Client
 }
 
-func newWeb(url string) (*web, error) {
-	w := &web{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+func newWeb(url string, http2 bool) (*web, error) {
+	w := &web{url: url, client: httpClient(http2)}
 	if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + `}`); err != nil {
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func (l *load) crowd(f *setup) (c *crowd, err error) {
 		c.ends = append(c.ends, func() { _ = s.Body.Close() })
 		c.listeners.Go(func() { listen(s, c.heard) })
 	}
-	c.caller, err = newWeb(h.url)
+	c.caller, err = newWeb(h.url, false)
 	return c, err
 }
 
@@ -287,7 +287,7 @@ func (l *load) updates() error {
 }
 
 func subscriber(url string) (*http.Response, error) {
-	w, err := newWeb(url)
+	w, err := newWeb(url, false)
 	if err != nil {
 		return nil, err
 	}

@@ -52,8 +52,11 @@ func (f *Manager) remoteServer(name string) (*Server, error) {
 }
 
 func (f *Manager) authorizer(s *config.Server) *oauth.Authorizer {
+	if f.o.Logins == "" || s.URL == "" {
+		return nil
+	}
 	path, err := config.Canonical(f.o.Config.Path)
-	if f.o.Logins == "" || err != nil {
+	if err != nil {
 		return nil
 	}
 	o, ok := oauth.ServerOptions(path, s, f.o.Version, f.o.Resolve)
