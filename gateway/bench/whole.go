@@ -104,6 +104,27 @@ func begin(f *setup) (answered, ready time.Duration, memory, own int, err error)
 	return answered, time.Since(start), resident(p.PID), ownMemory(p.PID), err
 }
 
+// beginBridged starts Goblin as a bridge to a running daemon, or to one that it starts.
+func beginBridged(f *setup, running bool) (answered, ready time.Duration, err error) {
+	if running {
+		first, err := f.Through("stdio")
+		if err != nil {
+			return 0, 0, err
+		}
+		defer first.Close()
+	}
+	defer f.Command("stop").Run() //nolint:errcheck // the next start reports it
+	start := time.Now()
+	p, err := f.Start("stdio")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer p.Close()
+	answered = time.Since(start)
+	_, err = p.Ask("tools/list", "{}")
+	return answered, time.Since(start), err
+}
+
 // beginDirect starts servers in parallel and lists their tools: the lower limit for any
 // gateway.
 func beginDirect(f *setup, servers int) (time.Duration, error) {
@@ -143,6 +164,7 @@ func (l *load) starts() error {
 			return err
 		}
 		var direct, answered, ready []time.Duration
+		var bridged [2]struct{ answered, ready []time.Duration } // with a running daemon, or without
 		var memory []int
 		end := time.Now().Add(l.during(6 * time.Second))
 		for round := 0; round < 3 || time.Now().Before(end); round++ {
@@ -153,6 +175,13 @@ func (l *load) starts() error {
 			soon, all, kib, _, err := begin(f)
 			if err != nil {
 				return err
+			}
+			for i := range bridged {
+				soon, all, err := beginBridged(f, i == 0)
+				if err != nil {
+					return err
+				}
+				bridged[i].answered, bridged[i].ready = append(bridged[i].answered, soon), append(bridged[i].ready, all)
 			}
 			direct = append(direct, near)
 			answered = append(answered, soon)
@@ -170,6 +199,10 @@ func (l *load) starts() error {
 			line("all listed", ready, most(&l.out, "ready", median(ready), limit))
 		} else {
 			line("all listed", ready)
+		}
+		for i, name := range []string{"daemon runs", "daemon starts"} {
+			line(name+", initialize", bridged[i].answered)
+			line(name+", listed", bridged[i].ready)
 		}
 		if kib := median(memory); kib > 0 && servers == 10 {
 			l.out.row("10 servers, memory", "", "", "", fmt.Sprint(kib/1024), most(&l.out, "MiB", kib/1024, 30))
