@@ -106,6 +106,7 @@ func begin(f *setup) (answered, ready time.Duration, memory, own int, err error)
 
 // beginBridged starts Goblin as a bridge to a running daemon, or to one that it starts.
 func beginBridged(f *setup, running bool) (answered, ready time.Duration, err error) {
+	defer f.Command("stop").Run() //nolint:errcheck // the next start reports it
 	if running {
 		first, err := f.Through("stdio")
 		if err != nil {
@@ -113,7 +114,6 @@ func beginBridged(f *setup, running bool) (answered, ready time.Duration, err er
 		}
 		defer first.Close()
 	}
-	defer f.Command("stop").Run() //nolint:errcheck // the next start reports it
 	start := time.Now()
 	p, err := f.Start("stdio")
 	if err != nil {
