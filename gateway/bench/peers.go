@@ -118,7 +118,7 @@ func (l *load) webSides(p programs, gateways []*npmGateway) []*side {
 			if err != nil {
 				return nil, nil, err
 			}
-			w, err := newWeb(d.url)
+			w, err := newWeb(d.url, false)
 			if err != nil {
 				d.stop()
 				return nil, nil, err
