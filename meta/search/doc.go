@@ -29,7 +29,14 @@
 // names, descriptions and values of arguments, and the server's name. Field lengths count
 // relative to a fixed usual length, so that a segment depends only on its list. Rare
 // words count more. A word also finds, with less weight, longer words that begin with it
-// and synonyms. If there are none, it finds words one edit away, or two from eight
-// letters on. Goblin's own tools are found only by queries with its name. Equal scores
+// and synonyms. Goblin's own tools are found only by queries with its name. Equal scores
 // are sorted by listed name, then by server.
+//
+// An unknown word is taken as misspelled. It finds the words with the fewest edits and
+// their synonyms: one edit, or two from six letters on. Words with the same first letter
+// come first, then words of many entries; at most four count. If a common English word is
+// nearer than any word of the catalog, it finds nothing.
+//
+// After two consecutive hits of a server, the best hit of a server without any comes next.
+// Servers that the query names, also by a synonym, are exempt.
 package search

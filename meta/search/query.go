@@ -23,7 +23,7 @@ const (
 // always the same.
 const (
 	maxCompared = 1 << 20 // terms compared with misspelled words, shared equally by them
-	maxPosted   = 1 << 19 // postings of longer and similar words
+	maxPosted   = 1 << 19 // postings of longer words
 )
 
 // Query is a search. The zero value matches all entries in listed order.
@@ -46,7 +46,7 @@ type Hit struct {
 
 // Result is the answer to a query.
 type Result struct {
-	Hits  []Hit // best first
+	Hits  []Hit // best first, except that servers take turns; see the package's documentation
 	Total int   // without limit and offset
 	// PoorMatch reports whether even the best hit fits poorly or there is none.
 	PoorMatch bool
