@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -37,6 +38,8 @@ const (
 	peerRounds = 3    // per life
 	peerTurn   = 300 * time.Millisecond
 )
+
+var quietNode = []string{"NODE_NO_WARNINGS=1"}
 
 // peers prints Goblin beside a direct connection and beside other gateways, as Markdown.
 // The server is built with mcp-go.
@@ -99,7 +102,7 @@ func (l *load) stdioSides(p programs, gateways []*npmGateway) []*side {
 			if err != nil {
 				return nil, err
 			}
-			return startClient(nil, command...)
+			return startClient(quietNode, command...)
 		}, "echo")}
 		if g == &supergateway {
 			s.name = g.String() + ", two in a chain"
@@ -162,7 +165,7 @@ func (l *load) chain(g *npmGateway, p programs) (*target, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := startClient(nil, g.command("--streamableHttp", d.url, "--logLevel", "none")...)
+	c, err := startClient(quietNode, g.command("--streamableHttp", d.url, "--logLevel", "none")...)
 	if err != nil {
 		d.stop()
 		return nil, nil, err
@@ -180,6 +183,7 @@ func (l *load) listening(command func(address string) []string) (*daemon, error)
 	_ = n.Close()
 	line := command(address)
 	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), quietNode...)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
