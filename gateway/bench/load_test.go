@@ -18,7 +18,7 @@ func TestEveryPartOfALoadIsReported(t *testing.T) {
 		rows []string
 	}{
 		{"beside a server that clients call directly", func(l *load) error { return l.all("") }, []string{
-			"100 B, 1 in flight, the least server", "1 MB, 64 in flight, the least server", "a server of an SDK", "from start to ready", "update",
+			"100 B, 1 in flight, the least server", "1 MB, 64 in flight, the least server", "a server of an SDK", "from start to ready", "update", "1 MiB answers",
 		}},
 		{"against another binary", func(l *load) error { return l.against(progs.goblin, "") }, []string{
 			"100 B, 1 in flight", "1 MB, 64 in flight", "bridge to a daemon", "Streamable HTTP", "first page", "memory", "from start to ready", "subscribers",

@@ -48,26 +48,22 @@ func (l *load) memoryOf(s memoryStep) error {
 	defer c.Close()
 	highest := highestOf(c.PID)
 	err = s.run(c)
-	most, after := highest(), ownMemory(c.PID)
+	maximum, after := highest(), ownMemory(c.PID)
 	if err != nil {
 		return err
 	}
 	time.Sleep(l.during(4 * time.Second))
 	verdict := ""
-	judged := most
+	judged := maximum
 	if s.after {
 		judged = after
 	}
 	if s.budget > 0 && judged > 0 {
-		verdict = budgetOf(&l.out, judged, s.budget)
+		verdict = most(&l.out, "MiB", float64(judged)/1024, float64(s.budget))
 	}
 	mib := func(kib int) string { return fmt.Sprintf("%.1f", float64(kib)/1024) }
-	l.out.row(s.name, mib(most), mib(after), mib(ownMemory(c.PID)), mib(status(processDir(c.PID), "RssFile:")), verdict)
+	l.out.row(s.name, mib(maximum), mib(after), mib(ownMemory(c.PID)), mib(status(processDir(c.PID), "RssFile:")), verdict)
 	return nil
-}
-
-func budgetOf(r *report, kib, limit int) string {
-	return most(r, "MiB", float64(kib)/1024, float64(limit))
 }
 
 // callsOfSize calls for three seconds.
