@@ -24,7 +24,8 @@ func (i *Stack) noConfigReason() string {
 }
 
 // OpenConfig returns the absolute path of the config and the line of a server's entry, or
-// 1. reload applies the file at once and returns the changes since OpenConfig.
+// 1. reload applies the file at once and returns the changes since OpenConfig. If the file is
+// missing by then, reload restores its former text.
 func (i *Stack) OpenConfig(server string) (path string, line int, reload func() report.Reload, err error) {
 	if why := i.noConfigReason(); why != "" {
 		return "", 0, nil, errors.New(why)
@@ -33,7 +34,29 @@ func (i *Stack) OpenConfig(server string) (path string, line int, reload func() 
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return "", 0, nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	return path, max(configedit.Line(path, server), 1), i.trackChanges(), nil
+	former, _ := configedit.OpenBroken(path) // without it, nothing is restored
+	changes := i.trackChanges()
+	reload = func() report.Reload {
+		restored := restoreMissing(path, former)
+		result := changes()
+		result.Restored = restored
+		return result
+	}
+	return path, max(configedit.Line(path, server), 1), reload, nil
+}
+
+// restoreMissing writes the former text of a file that no longer exists, and reports
+// whether it did.
+func restoreMissing(path string, former *configedit.File) bool {
+	if former == nil || len(former.Text()) == 0 {
+		return false
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	_, err = f.Write(former.Text())
+	return errors.Join(err, f.Close()) == nil
 }
 
 // trackChanges returns a function that reloads the file and returns the changes since. A

@@ -168,4 +168,14 @@ func TestAnEditOfTheConfigIsReported(t *testing.T) {
 	write(string(text) + "tui: {colors: {title: redd}}\n")
 	require.True(t, reload().Invalid)
 	require.Equal(t, strings.Count(string(text), "\n")+1, i.registry.Mistakes()[0].Line)
+
+	write(string(text))
+	_, _, reload, err = i.OpenConfig("none")
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	result = reload()
+	require.Equal(t, "the editor removed the file; its former text was restored", result.String())
+	restored, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(restored))
 }

@@ -10,6 +10,7 @@ type Reload struct {
 	Applied        []string // other settings that apply now, such as "rules"
 	Later          []string // settings that apply at the daemon's next start
 	Invalid        bool     // nothing was applied; the registry has the mistakes
+	Restored       bool     // the file was missing, and has its former text again
 }
 
 // ServerChange is a server with its changed keys. Without keys, the value of a variable
@@ -30,6 +31,8 @@ func (r *Reload) String() string {
 	switch {
 	case r.Invalid:
 		return "config not reloaded"
+	case r.Restored:
+		return "the editor removed the file; its former text was restored"
 	case r.Empty():
 		return "no changes"
 	}
