@@ -64,7 +64,7 @@ type Call struct {
 
 	listen *listenStream
 
-	id     int64
+	id     atomic.Int64                  // on the wire; read by other goroutines
 	http   atomic.Pointer[http.Response] // nil unless HTTP
 	caller Caller
 
@@ -85,7 +85,7 @@ type Caller interface {
 
 // WireID returns the last id of the call on the wire, or 0, and its HTTP response, or
 // nil.
-func (c *Call) WireID() (id int64, answer *http.Response) { return c.id, c.http.Load() }
+func (c *Call) WireID() (id int64, answer *http.Response) { return c.id.Load(), c.http.Load() }
 
 func (c *Call) acceptsResult(resultType string) bool {
 	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask

@@ -202,7 +202,7 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 		return nil, err
 	}
 	l.expiry.Expect(deadline)
-	c.id = open.ID
+	c.id.Store(open.ID)
 	id := strconv.AppendInt(c.idBuffer[:0], open.ID, 10)
 	c.findToken()
 	if c.modern {
@@ -270,21 +270,23 @@ func (l *link) CallAsync(c *Call, caller Caller) bool {
 	}
 	c.caller = caller
 	deadline := l.startTimer(c)
-	var err error
-	if c.id, err = l.calls.AddAsync(c); err != nil {
+	id, err := l.calls.AddAsync(c)
+	if err != nil {
 		return false
 	}
+	c.id.Store(id)
 	l.expiry.Expect(deadline)
 	c.findToken()
-	l.wire.request(c, c.id, c.frame(strconv.AppendInt(c.idBuffer[:0], c.id, 10)))
+	l.wire.request(c, id, c.frame(strconv.AppendInt(c.idBuffer[:0], id, 10)))
 	return true
 }
 
 func (l *link) Cancel(c *Call, cause error) {
-	if _, open := l.calls.RemoveAsync(c.id); !open {
+	id := c.id.Load()
+	if _, open := l.calls.RemoveAsync(id); !open {
 		return
 	}
-	l.abandonCall(c, c.id, cause)
+	l.abandonCall(c, id, cause)
 	c.caller.CallEnded(jsonrpc.Reply{}, cause, nil)
 }
 
