@@ -202,7 +202,7 @@ func TestSearchReportsThatNothingFitsWell(t *testing.T) {
 		{"what time is it", e2e.ExitOK, ""},
 		{"library_search_books", e2e.ExitOK, ""},
 		{"moon", e2e.ExitOK, ""},
-		{"send mail", e2e.ExitOK, `no good match for "send mail"`},
+		{"send mail", e2e.ExitNotFound, `nothing found for "send mail"`},
 		{"draw a map of the book shop and mail it", e2e.ExitOK, "no good match for"},
 		{"kubernetes deployment", e2e.ExitNotFound, `nothing found for "kubernetes deployment"`},
 	} {

@@ -71,6 +71,8 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	c.Forget()
 
 	p.Types("6")
+	p.Shows("[Tools", "Goblin tools")
+	p.Types("j")
 	p.Shows("[Tools", "> big_idle", "3 calls in the last hour", "Never called", "x disables it")
 	p.Types("x")
 	c.WaitNote("notifications/tools/list_changed", nil)
