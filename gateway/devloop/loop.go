@@ -81,9 +81,9 @@ func (l *loop) run(outer context.Context) {
 		return // the config was checked, so this is unreachable
 	}
 	tree := filewatch.NewTree(l.defined.Cwd, globs)
-	watching.Go(func() { tree.Run(ctx, l.add) })
 	full := false
 	l.state.Watched, full = tree.Len()
+	watching.Go(func() { tree.Run(ctx, l.add) })
 	l.state.Command = l.m.o.Redact(strings.TrimSpace(cmp.Or(l.defined.Build.Shell, termtext.QuoteWords(l.defined.Build.Words...))))
 	l.note("watching " + termtext.Count(l.state.Watched, "file") + " in " + l.defined.Cwd)
 	switch {

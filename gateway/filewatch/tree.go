@@ -45,7 +45,8 @@ func NewTree(folder string, globs *Globs) *Tree {
 	return t
 }
 
-// Len returns the number of watched files, and whether a limit excludes others.
+// Len returns the number of watched files, and whether a limit excludes others. It must not
+// be called during Run.
 func (t *Tree) Len() (n int, full bool) { return len(t.files), t.full }
 
 // Run calls changed with the sorted relative paths of files that were written, created or

@@ -48,6 +48,29 @@ func billOf(w *e2e.World) (u usage) {
 }
 
 // A user with too many tools checks their cost and disables the unused ones.
+func TestLatenciesContainNoServerStarts(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	shop := w.Backend("shop", e2e.Obj{
+		"tools": []e2e.Obj{e2e.Tool("greet")}, "calls": e2e.Obj{"greet": "Good morning"},
+		"on": e2e.Obj{"initialize": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 1_500}))},
+	}, e2e.Obj{"start": "lazy"})
+	w.Write()
+	w.Succeeds("list", "tools") // caches the list, so the call starts the server
+	starts := shop.Starts()
+	c := w.Pipe("stdio")
+	c.Ok("initialize", e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "c", "version": "1"}})
+	c.Notify("notifications/initialized", nil)
+	require.Equal(t, "Good morning", c.CallText("shop_greet", e2e.Obj{}))
+	require.Equal(t, starts+1, shop.Starts())
+	u := billOf(w)
+	require.Equal(t, 1, u.All.Calls)
+	require.Positive(t, u.All.P50Ms)
+	require.Less(t, u.All.P50Ms, 1_000.0)
+	c.Close()
+	w.Succeeds("stop")
+}
+
 func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
