@@ -33,8 +33,8 @@ func useHTTP2(srv *http.Server) {
 	}
 }
 
-// beginHTTP2 counts a request until endHTTP2. It returns false at the limit, which is that
-// of connections: over HTTP/1.1, each has one request. A connection with HTTP/2 may have
+// beginHTTP2 counts a request until endHTTP2. It returns false at the limit of
+// connections: over HTTP/1.1, each has one request. A connection with HTTP/2 may have
 // several, so it no longer counts as one.
 func (l *limitListener) beginHTTP2(ctx context.Context) bool {
 	l.mu.Lock()

@@ -48,7 +48,7 @@ func TestAPipeThatAnotherProcessMadeBlockingStopsNoGoroutine(t *testing.T) {
 	_, err = in.Read()
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 
-	out := jsonrpc.NewStream(w) // nobody reads
+	out := jsonrpc.NewStream(w) // without a reader
 	for out.UnsentBytes() == 0 {
 		out.Send([]byte(strings.Repeat("x", 4095) + "\n"))
 	}

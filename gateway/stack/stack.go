@@ -219,7 +219,6 @@ func New(o Options) (*Stack, error) {
 		i.gateway.Servers.PinProject(folder)
 	}
 	if o.Extend != nil {
-		var err error
 		if i.extension, err = o.Extend(i); err != nil {
 			return nil, fmt.Errorf("extend the gateway: %w", err)
 		}

@@ -110,7 +110,7 @@ func (d *search) isReviewing() bool {
 	return len(d.queue()) > 0
 }
 
-// addNext tests and adds servers one after another.
+// addNext tests and adds servers in order.
 func (d *search) addNext(ctx context.Context, left []*candidate.Server) tea.Cmd {
 	if len(left) == 0 {
 		return d.finishAll()

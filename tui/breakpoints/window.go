@@ -269,13 +269,8 @@ func (w *window) Keys() keys.Table {
 		}
 		set("next", next)
 	}
-	switch {
-	case w.zoomed && w.inDetail:
-		set("zoom", "show list")
-	case w.zoomed:
-		set("zoom", "show detail")
-	case w.inDetail && w.rules.app.W >= sideBySide:
-		set("zoom", "zoom")
+	if hint := w.zoomHint(); hint != "" {
+		set("zoom", hint)
 	}
 	if r.stop == nil {
 		set("add", "add")
@@ -284,6 +279,18 @@ func (w *window) Keys() keys.Table {
 		}
 	}
 	return w.keys(hints)
+}
+
+func (w *window) zoomHint() string {
+	switch {
+	case w.zoomed && w.inDetail:
+		return "show list"
+	case w.zoomed:
+		return "show detail"
+	case w.inDetail && w.rules.app.W >= sideBySide:
+		return "zoom"
+	}
+	return ""
 }
 
 func (w *window) keys(hints map[string]string) keys.Table {
