@@ -2,17 +2,14 @@ package query
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
 const (
 	contextInterval  = 4096 // rows between checks of the context
 	maxCachedResults = 1024 // values cached per field and search
-	maxScanners      = 4    // goroutines of one search
 )
 
 // Match returns the matching rows, never nil. Parts of a text are separated by NUL, the
@@ -21,70 +18,48 @@ const (
 // ctx's, which is checked every 4096 rows.
 func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, error) {
 	n := ix.Len()
-	scans := make([]scan, q.scanners(n))
-	var all sync.WaitGroup
-	for i := range scans {
-		all.Go(func() { scans[i].run(ctx, newMatcher(q, ix, now), i*n/len(scans), (i+1)*n/len(scans)) })
+	m := newMatcher(q, ix, now)
+	ranked := q.IsRanked()
+	found := make([]int32, 0, n)
+	var far, parts []uint8
+	for from := 0; from < n; from += contextInterval {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i := from; i < min(from+contextInterval, n); i++ {
+			row := int32(i)
+			spread, ok := m.row(row)
+			if !ok {
+				continue
+			}
+			found = append(found, row)
+			if !ranked && len(q.words) > 0 {
+				if parts == nil {
+					parts = make([]uint8, 0, n)
+				}
+				parts = append(parts, m.part(row))
+			}
+			if ranked {
+				if far == nil {
+					far = make([]uint8, 0, n)
+				}
+				far = append(far, uint8(min(spread, 255)))
+			}
+		}
 	}
-	all.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	total := 0
-	for i := range scans {
-		total += len(scans[i].found)
+	if slices.ContainsFunc(parts, func(part uint8) bool { return part > 0 }) {
+		found = bySpread(found, parts)
 	}
-	found := make([]int32, 0, total)
-	order := make([]uint8, 0, total)
-	for i := range scans {
-		found, order = append(found, scans[i].found...), append(order, scans[i].order...)
+	if len(found) < cap(found)/2 {
+		found = slices.Clone(found) // results live long
 	}
-	switch {
-	case q.IsRanked():
-		return q.rank(ctx, ix, found, order)
-	case slices.ContainsFunc(order, func(part uint8) bool { return part > 0 }):
-		return bySpread(found, order), nil
+	if ranked {
+		return q.rank(ctx, ix, found, far)
 	}
 	return found, nil
-}
-
-// scan is the result of a part of a search.
-type scan struct {
-	found []int32
-	order []uint8 // spreads in a ranked query, otherwise parts; nil: no words
-}
-
-// scanners returns the number of goroutines for n rows. Fields may be read by one only.
-func (q *Query) scanners(n int) int {
-	if len(q.conds) > 0 {
-		return 1
-	}
-	return max(1, min(runtime.GOMAXPROCS(0), maxScanners, n/contextInterval))
-}
-
-func (s *scan) run(ctx context.Context, m *matcher, from, to int) {
-	ranked, ordered := m.q.IsRanked(), m.q.IsRanked() || len(m.q.words) > 0 && m.ix.parts
-	s.found = make([]int32, 0, to-from)
-	if ordered {
-		s.order = make([]uint8, 0, to-from)
-	}
-	for i := from; i < to; i++ {
-		if (i-from)%contextInterval == 0 && ctx.Err() != nil {
-			return
-		}
-		row := int32(i)
-		spread, ok := m.row(row)
-		if !ok {
-			continue
-		}
-		s.found = append(s.found, row)
-		switch {
-		case ranked:
-			s.order = append(s.order, uint8(min(spread, 255)))
-		case ordered:
-			s.order = append(s.order, m.part(row))
-		}
-	}
 }
 
 // Matches reports whether row 0 of the fields matches, with this text. It is for streams
@@ -292,12 +267,7 @@ func (c *cond) fits(value string) bool {
 // in reports whether a part of a folded text contains the characters in order. It returns
 // the number of characters between them. A match across parts would not be visible.
 func (f *fuzzyWord) in(low string) (spread int, ok bool) {
-	for more := true; more; {
-		part := low
-		end := strings.IndexByte(low, 0)
-		if more = end >= 0; more {
-			part, low = low[:end], low[end+1:]
-		}
+	for part := range strings.SplitSeq(low, "\x00") {
 		if far, has := f.within(part); has && (!ok || far < spread) {
 			spread, ok = far, true
 		}
@@ -314,16 +284,15 @@ func (f *fuzzyWord) within(low string) (spread int, ok bool) {
 		}
 		end += i + len(r)
 	}
+	if strings.Contains(low, f.low) {
+		return 0, true
+	}
 	// The first characters may be much nearer.
 	start := end
 	for i := len(f.runes) - 1; i >= 0; i-- {
 		start = strings.LastIndex(low[:start], f.runes[i])
 	}
-	spread = end - start - len(f.low)
-	if spread > 0 && strings.Contains(low[start+1:], f.low) {
-		return 0, true
-	}
-	return spread, true
+	return end - start - len(f.low), true
 }
 
 func indexRune(s, r string) int {
