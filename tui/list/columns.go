@@ -219,7 +219,8 @@ func (t *Table[R]) plan(w int) []place {
 		}
 		stands[i] = true
 		more := t.shared(places, stands, w)
-		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || !t.cols[places[i].col].Fills && narrower(kept, more) || cutsMany(kept, more) {
+		fills := t.cols[places[i].col].Fills
+		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || !fills && narrower(kept, more) || cutsMany(kept, more, fills) {
 			stands[i] = false
 			if t.cols[places[i].col].Optional {
 				continue
@@ -265,12 +266,12 @@ func narrower(places, other []place) bool {
 }
 
 // cutsMany reports whether other makes a column too narrow: less than it wants, or so that
-// more than a quarter of the rows are cut.
-func cutsMany(places, other []place) bool {
-	const most = 4
+// more than a quarter of the rows are cut. If fills is set, half a long name is enough.
+func cutsMany(places, other []place, fills bool) bool {
+	const most, legible = 4, 24
 	return slices.ContainsFunc(other, func(p place) bool {
 		before := slices.IndexFunc(places, func(q place) bool { return q.col == p.col })
-		return before >= 0 && p.w < places[before].w && (p.w < p.wants || p.need.at(p.w) > p.need.at(0)/most)
+		return before >= 0 && p.w < places[before].w && (p.w < p.wants || p.need.at(p.w) > p.need.at(0)/most && !(fills && p.w >= legible))
 	})
 }
 

@@ -234,7 +234,7 @@ func (a *Layout) Geometry() Geometry {
 		return g
 	}
 	percent := a.Split.ListPercent - 5
-	if a.needsWidth() { // a row is a whole call
+	if a.needsWidth() && a.Logs().Open == TabTimeline { // a row is a whole call
 		percent = min(percent+20, 85)
 	}
 	h := max(5, g.body.H*percent/100)
@@ -266,8 +266,7 @@ func (a *Layout) Beside() bool {
 // needsWidth reports whether the open list fills the whole width, so that its detail is
 // below.
 func (a *Layout) needsWidth() bool {
-	p, ok := a.Panes[a.Open].(interface{ NeedsWidth() bool })
-	return ok && p.NeedsWidth()
+	return a.Open == PaneLogs && a.Logs().needsWidth()
 }
 
 func (a *Layout) detailWanted() bool {
@@ -410,6 +409,7 @@ const (
 	LeastWidth   = 40
 	LeastHeight  = 10
 	BesideWidth  = 110 // the detail is beside the list
+	trafficWidth = 160 // also in Traffic
 	thirdWidth   = 200 // requests about the item are beside the detail
 	borderHeight = 18  // lists have borders
 	tallHeight   = 30  // a list and the detail below it have room

@@ -230,8 +230,11 @@ func (p *Logs) moveDetail(do func(*detail) tea.Cmd) func() tea.Cmd {
 	return func() tea.Cmd { return do(p.app.Details[PaneLogs]) }
 }
 
-// NeedsWidth reports whether the list needs the whole width.
-func (p *Logs) NeedsWidth() bool { return p.Open == TabTimeline }
+// needsWidth reports whether the list needs the whole width. Beside a detail, Traffic has
+// room for arguments only in wide terminals.
+func (p *Logs) needsWidth() bool {
+	return p.Open == TabTimeline || p.Open == TabTraffic && p.app.W < trafficWidth
+}
 
 func (p *Logs) whyNoTimeline() string {
 	if p.Open != TabTimeline {
