@@ -115,6 +115,7 @@ type loader struct {
 	children map[uint64][]step
 	running  map[uint64]*call    // without an answer so far
 	parked   map[string]openCall // calls that a stateless client continues, by requestState
+	early    []*recording.Line   // requests that continue a call whose line may follow
 	between  []step
 	last     step // the last event between calls
 	count    int
@@ -141,6 +142,11 @@ func Load(path, server string, rules *Rules) (*Server, error) {
 			err = l.add(line)
 		}
 		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
+	for _, line := range l.early { // their calls are not in the recording
+		if err := l.addCall(line); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
@@ -185,6 +191,8 @@ func (l *loader) add(line *recording.Line) error {
 		return l.addNotification(line)
 	case recording.TypeRequest, recording.TypeRunning:
 		switch {
+		case line.Direction != toClient && l.isEarly(line):
+			l.early = append(l.early, line)
 		case line.Direction != toClient:
 			return l.addCall(line)
 		case line.Type == recording.TypeRequest:
@@ -310,7 +318,7 @@ func (l *loader) addCall(line *recording.Line) error {
 		answer, _ := l.store.get(c.answer) // parkedState has read it
 		open.steps, open.number, open.asked, open.requests = l.asked(open, line), line.Number, c.ended, rawjson.Get(answer, "inputRequests")
 		l.parked[next] = open
-		return nil
+		return l.continueCall(next)
 	}
 	c.steps = l.asked(open, line)
 	for _, s := range l.children[line.Number] {
@@ -321,6 +329,28 @@ func (l *loader) addCall(line *recording.Line) error {
 	delete(l.children, line.Number)
 	l.calls = append(l.calls, c)
 	return nil
+}
+
+// isEarly reports whether line continues a call whose line may follow. Lines are written
+// when requests end, and a fast client may have continued the call before that.
+func (l *loader) isEarly(line *recording.Line) bool {
+	if line.Type != recording.TypeRequest || len(l.early) == maxEarly {
+		return false
+	}
+	state := l.requestState(line)
+	_, continued := l.parked[state]
+	return state != "" && !continued
+}
+
+// continueCall adds the early request that continues the call parked as state.
+func (l *loader) continueCall(state string) error {
+	i := slices.IndexFunc(l.early, func(line *recording.Line) bool { return l.requestState(line) == state })
+	if i < 0 {
+		return nil
+	}
+	line := l.early[i]
+	l.early = slices.Delete(l.early, i, i+1)
+	return l.addCall(line)
 }
 
 func (l *loader) isErrorObject(b *recording.Body) bool {
@@ -405,7 +435,10 @@ func (l *loader) serverParams(line *recording.Line, name string, continued bool)
 	return params, nil
 }
 
-const maxProblems = 20
+const (
+	maxProblems = 20
+	maxEarly    = 100
+)
 
 func (l *loader) problem(format string, args ...any) {
 	if len(l.Problems) < maxProblems {

@@ -277,3 +277,27 @@ func TestAnswersOfRulesAreNotReplayed(t *testing.T) {
 		}
 	}
 }
+
+// A fast client continues its call before the line of the first request is written.
+func TestLinesOfAContinuedCallMayBeReversed(t *testing.T) {
+	t.Parallel()
+	asked := strings.Replace(request(1, `{"name":"s_t"}`, `{"resultType":"input_required","requestState":"x",`+
+		`"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"who?"}}}}`), `"answered":true,`, "", 1)
+	continued := request(2, `{"name":"s_t","requestState":"x","inputResponses":{"a":{"action":"decline"}}}`, `{"content":[]}`)
+	for _, text := range []string{asked + continued, continued + asked} {
+		p := serve(t, load(t, header+text, noRules))
+		p.send(1, "tools/call", `{"name":"t"}`)
+		require.True(t, p.out.Scan())
+		require.Contains(t, p.out.Text(), "who?")
+		_, err := fmt.Fprintln(p.in, `{"jsonrpc":"2.0","id":1,"result":{"action":"decline"}}`)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"content":[]}`, string(p.receive().Result))
+	}
+}
+
+func TestAContinuedCallWithoutItsFirstRequestIsReplayed(t *testing.T) {
+	t.Parallel()
+	p := serve(t, load(t, header+request(2, `{"name":"s_t","requestState":"x"}`, `{"content":[]}`), noRules))
+	p.send(1, "tools/call", `{"name":"t"}`)
+	require.JSONEq(t, `{"content":[]}`, string(p.receive().Result))
+}
