@@ -386,7 +386,7 @@ func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R,
 		case i != t.window.cursor || t.unfocused:
 			line = " " + t.tick(lk, i) + line
 		default:
-			line = lk.Row(lk.Cursor+t.tick(lk, i)+line, focused)
+			line = lk.Row(lk.Fit(lk.Cursor+t.tick(lk, i)+line, w), focused)
 		}
 		out = append(out, lk.Fit(line, w))
 	}
