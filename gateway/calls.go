@@ -479,6 +479,9 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 	if kind, pinned := r.needsApproval(); pinned && g.Servers.VerifiesLists() {
 		conn, err = g.Servers.VerifiedConn(r.Context(), conn, r.Session(), r.modern(), kind, r.target, r.resolveAgain)
 	}
+	if err == nil {
+		conn, err = r.judgedConn(conn)
+	}
 	if err != nil {
 		release()
 		return nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/telemetry"
+	"goblin/gateway/upstream"
 	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -59,9 +60,54 @@ func (r *request) exchange() *intercept.Exchange {
 		}
 	}
 	x := r.intercepted
+	x.Refresh = nil
+	if t := r.target; t.Entry != nil && t.Entry.Kind == registry.Tool && t.Local == nil && r.resolve != nil {
+		x.Refresh = r.refreshDefinition
+	}
 	x.Server, x.Name, x.Target, x.Params = r.server, r.name, r.target, r.Params()
 	x.Editable = r.resolve != nil && r.Method() != "resources/read" // it has no arguments
 	return x
+}
+
+// refreshDefinition makes the exchange's target the tool that the connection for the call
+// lists. It starts the server if necessary.
+func (r *request) refreshDefinition() error {
+	b := r.gateway.Servers.Get(r.server)
+	if b == nil {
+		return &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
+	}
+	conn, err := r.gateway.Servers.Conn(r.Context(), b, r.Session(), r.modern())
+	if err == nil {
+		_, err = r.listedConn(conn)
+	}
+	return err
+}
+
+// listedConn returns conn or its successor after it has listed its tools. It updates the
+// target and the exchange for rules.
+func (r *request) listedConn(conn upstream.Conn) (upstream.Conn, error) {
+	conn, same, err := r.gateway.Servers.ListedConn(r.Context(), conn, r.Session(), r.modern(), r.server, r.resolveAgain)
+	r.intercepted.Target, r.intercepted.IsUnlisted = r.target, !same
+	return conn, err
+}
+
+// judgedConn is listedConn for a request that rules decided by its tool's definition. It
+// refuses the request if the definition has changed since.
+func (r *request) judgedConn(conn upstream.Conn) (upstream.Conn, error) {
+	if r.intercepted == nil {
+		return conn, nil
+	}
+	if judged, _ := r.intercepted.IsOutdated(); !judged {
+		return conn, nil
+	}
+	conn, err := r.listedConn(conn)
+	if err != nil {
+		return nil, err
+	}
+	if _, outdated := r.intercepted.IsOutdated(); outdated {
+		return nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it changed the tool's definition after a rule decided about the call; call it again"}
+	}
+	return conn, nil
 }
 
 var errClosing = errors.New("the session is closing")
@@ -76,12 +122,14 @@ func (r *request) intercept() (proceed bool) {
 	r.requestSeen = true
 	v := g.Rules.Request(r.exchange())
 	ended := v.Ended || r.Context().Err() != nil
-	if ended || v.Drop || v.Result != nil || v.Error != nil {
+	if ended || v.Failure != nil || v.Drop || v.Result != nil || v.Error != nil {
 		r.answerSeen = true // it has no answer of the server
 	}
 	switch {
 	case ended:
 		r.fail(cmp.Or(context.Cause(r.Context()), errClosing))
+	case v.Failure != nil:
+		r.fail(v.Failure)
 	case v.Drop:
 		r.drop()
 	case v.Result != nil:

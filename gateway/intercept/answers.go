@@ -30,9 +30,13 @@ func fail(code int, text string) Verdict {
 
 // hints returns the annotations of a tool with the protocol's defaults: a tool may
 // destroy data unless it states otherwise.
-func hints(e *registry.Entry) (destructive, readOnly bool) {
-	if e == nil || e.Kind != registry.Tool {
+func (x *Exchange) hints() (destructive, readOnly bool) {
+	e := x.Target.Entry
+	switch {
+	case e == nil || e.Kind != registry.Tool:
 		return false, false
+	case x.IsUnlisted:
+		return true, false
 	}
 	annotations := rawjson.Get(e.JSON(), "annotations")
 	readOnly = string(rawjson.Get(annotations, "readOnlyHint")) == "true"

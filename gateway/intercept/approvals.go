@@ -70,6 +70,9 @@ func (g *Gate) remember(s *stop, how string) error {
 		if s.target.Entry == nil {
 			return errors.New("there is no definition that could change; choose the session or all calls")
 		}
+		if s.isUnlisted {
+			return errors.New("the server lists another definition for this client; choose the session or all calls")
+		}
 		a.Definition = state.Digest(s.target.Entry.Own())
 	}
 	if how != registry.RememberSession {
@@ -101,7 +104,6 @@ func (g *Gate) approval(x *Exchange, e *entry) (how string) {
 	g.mu.Lock()
 	all := slices.Concat(g.o.Approvals.All(), g.approvals)
 	g.mu.Unlock()
-	digest := ""
 	for i := range all {
 		a := &all[i]
 		if a.When != e.When || a.Client != x.Request.ClientName() || a.Server != x.Server || a.Kind != kind || a.Name != x.Target.Name {
@@ -114,13 +116,8 @@ func (g *Gate) approval(x *Exchange, e *entry) (how string) {
 			}
 		case a.Definition == "":
 			return "earlier"
-		case x.Target.Entry != nil:
-			if digest == "" {
-				digest = state.Digest(x.Target.Entry.Own())
-			}
-			if digest == a.Definition {
-				return "until the definition changes"
-			}
+		case x.Target.Entry != nil && x.refresh() == nil && x.definition() == a.Definition:
+			return "until the definition changes"
 		}
 	}
 	return ""

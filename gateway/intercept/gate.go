@@ -140,6 +140,11 @@ type Exchange struct {
 	Profile string
 	// Editable reports that Params of a verdict can be sent.
 	Editable bool
+	// Refresh waits until the connection for a call has listed its tools. It updates
+	// Target and IsUnlisted. It is nil unless the target is a server's tool.
+	Refresh func() error
+	// IsUnlisted reports that this connection lists another definition than Target has.
+	IsUnlisted bool
 	// Pause stops the timers of the call around a nested request until resume; may be nil.
 	Pause func() (resume func())
 
@@ -151,6 +156,9 @@ type Exchange struct {
 	Events []registry.RuleEvent
 	// UserWait is the time that the request waited for the user.
 	UserWait time.Duration
+
+	refreshed bool   // the decision read the definition of Target
+	judged    string // digest of that definition, or "" if IsUnlisted
 
 	keep    *answerKey   // under which the answer is stored, or nil
 	allowed *sentRequest // the rule that let the request pass, or nil
@@ -169,6 +177,8 @@ type Verdict struct {
 	Truncate bool
 	// Drop ends without an answer.
 	Drop bool
+	// Failure means that the server or its tool is missing.
+	Failure error
 	// Ended means that the request or its session ended while it waited.
 	Ended bool
 }
@@ -201,10 +211,50 @@ func (g *Gate) apply(x *Exchange, on rule.On) Verdict {
 	s, now := x.subject(on), time.Now()
 	continued := g.sent.take(x, on)
 	for {
-		if v, ok := g.applyFirst(x, g.enabled.Load().on(on), s, now, continued); ok {
+		rules := g.enabled.Load()
+		if on == rule.OnRequest && rules.readHints(s, now) {
+			if err := x.refresh(); err != nil {
+				return Verdict{Failure: err}
+			}
+			s = x.subject(on)
+		}
+		if v, ok := g.applyFirst(x, rules.on(on), s, now, continued); ok {
 			return v
 		}
 	}
+}
+
+// readHints reports whether hints of the subject's tool decide. The receiver may be nil.
+func (e *enabled) readHints(s *rule.Subject, now time.Time) bool {
+	reads := func(e *entry) bool { return e.ReadsHints(s, now) }
+	return e != nil && (slices.ContainsFunc(e.requests, reads) || slices.ContainsFunc(e.answers, reads))
+}
+
+// refresh replaces a definition of the cached list by that of the connection for the call.
+func (x *Exchange) refresh() error {
+	if x.refreshed || x.Refresh == nil {
+		return nil
+	}
+	if err := x.Refresh(); err != nil {
+		return err
+	}
+	x.refreshed, x.judged = true, x.definition()
+	return nil
+}
+
+// definition returns the digest of the tool's definition, or "" if the connection for the
+// call lists another one.
+func (x *Exchange) definition() string {
+	if x.IsUnlisted || x.Target.Entry == nil {
+		return ""
+	}
+	return state.Digest(x.Target.Entry.Own())
+}
+
+// IsOutdated reports whether rules decided by a definition, and whether Target has another
+// one now.
+func (x *Exchange) IsOutdated() (judged, outdated bool) {
+	return x.refreshed, x.refreshed && x.judged != x.definition()
 }
 
 // applyFirst applies the first rule that matches. It returns false if that rule was
@@ -257,7 +307,7 @@ func (x *Exchange) subject(on rule.On) *rule.Subject {
 	if len(s.Names) > 0 {
 		s.Record.Name, s.Record.Original = s.Names[0], t.Name
 	}
-	s.Destructive, s.ReadOnly = hints(x.Target.Entry)
+	s.Destructive, s.ReadOnly = x.hints()
 	if on == rule.OnAnswer {
 		s.Answer = x.Answer
 		s.Record.Duration, s.Record.UserWait, s.Record.Size = time.Since(r.Started()), x.UserWait, int64(len(x.Answer))

@@ -25,6 +25,7 @@ type stop struct {
 	rule       *entry
 	kind       string // of the target, for approvals; "" if they are impossible
 	target     registry.Target
+	isUnlisted bool // as in Exchange
 	hasSession bool
 	outer      uint64        // number of the client's own request
 	deciding   bool          // guarded by Gate.mu
@@ -103,7 +104,7 @@ func byDefault(x *Exchange, e *entry) Verdict {
 func (g *Gate) addStop(x *Exchange, e *entry, asksClient bool) (s *stop, why string) {
 	r := x.Request
 	now := time.Now()
-	s = &stop{rule: e, kind: approvable[r.Method()], target: x.Target, hasSession: !r.Session().Stateless(), outer: r.Outer().Number(), decided: make(chan decision, 1), StoppedRequest: registry.StoppedRequest{
+	s = &stop{rule: e, kind: approvable[r.Method()], target: x.Target, isUnlisted: x.IsUnlisted, hasSession: !r.Session().Stateless(), outer: r.Outer().Number(), decided: make(chan decision, 1), StoppedRequest: registry.StoppedRequest{
 		Rule: e.id, When: e.When, On: string(e.On), Since: now, Until: now.Add(cmp.Or(e.Timeout, rule.DefaultTimeout)),
 		Default: cmp.Or(e.Default, rule.DefaultDeny), AsksClient: asksClient,
 		Client: r.ClientName(), Session: r.Session().ID(), Server: x.Server, Method: r.Method(), Name: cmp.Or(x.Target.Listed, x.Name), Number: r.Number(),

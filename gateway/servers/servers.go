@@ -194,7 +194,7 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 		Authorizer:  out.authorizer,
 		Replaces:    replaces,
 		CachedLists: known, KeepEntries: f.o.Catalog != nil && !f.o.WriteOnly,
-		StartAsleep: asleep, Digests: f.digests(s.Name), AwaitStart: f.awaitStart(&s),
+		StartAsleep: asleep, Digests: f.digests(s.Name), VerifyLists: f.VerifiesLists(), AwaitStart: f.awaitStart(&s),
 	})}
 	out.denied = b.Server.DeniedNames
 	f.o.Metrics.SetConnected(s.Name, false)

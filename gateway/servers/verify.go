@@ -18,9 +18,6 @@ import (
 func (f *Manager) VerifiesLists() bool { return f.requiresApproval() && f.o.Pins != nil }
 
 func (f *Manager) digests(server string) func(registry.Kind, [][]byte) map[string]string {
-	if !f.VerifiesLists() {
-		return nil
-	}
 	return func(kind registry.Kind, items [][]byte) map[string]string {
 		all := f.o.Registry.Definitions(server, kind, items)
 		digests := make(map[string]string, len(all))
@@ -41,35 +38,63 @@ const maxChecked = 5
 func (f *Manager) VerifiedConn(ctx context.Context, conn upstream.Conn, s *downstream.Session, modern bool, kind registry.Kind, t registry.Target, resolve func() (registry.Target, error)) (upstream.Conn, error) {
 	b := f.Get(t.Server)
 	if b == nil {
-		return nil, &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
+		return nil, removedError(t.Server)
 	}
 	if kind == registry.Tool {
 		if digest, current := b.Digest(conn, t.Name); current && f.o.Pins.Approves(b.Name(), t.Name, digest) {
 			return conn, nil
 		}
 	}
+	return f.listedConn(ctx, b, conn, s, modern, kind, func(ctx context.Context, b *Server, conn upstream.Conn) error {
+		t, err := resolve()
+		if err == nil && kind == registry.Tool {
+			err = f.approved(ctx, b, conn, t)
+		}
+		return err
+	})
+}
+
+// ListedConn returns the connection for a call after it has listed tools, like
+// VerifiedConn. same reports whether that list has the definition of the current target.
+func (f *Manager) ListedConn(ctx context.Context, conn upstream.Conn, s *downstream.Session, modern bool, server string, resolve func() (registry.Target, error)) (_ upstream.Conn, same bool, err error) {
+	b := f.Get(server)
+	if b == nil {
+		return nil, false, removedError(server)
+	}
+	conn, err = f.listedConn(ctx, b, conn, s, modern, registry.Tool, func(_ context.Context, b *Server, conn upstream.Conn) error {
+		t, err := resolve()
+		same = err == nil && t.Entry != nil && b.ListsTool(conn, t.Name, state.Digest(t.Entry.Own()))
+		return err
+	})
+	return conn, same, err
+}
+
+func removedError(server string) error {
+	return &upstream.Error{Code: upstream.ConnectionError, Server: server, Reason: "it was removed"}
+}
+
+// listedConn waits until conn or its successor has listed, and calls check then.
+func (f *Manager) listedConn(ctx context.Context, b *Server, conn upstream.Conn, s *downstream.Session, modern bool, kind registry.Kind, check func(context.Context, *Server, upstream.Conn) error) (upstream.Conn, error) {
+	name := b.Name()
 	patient, cancel := b.withStartTimeout(ctx)
 	defer cancel()
-	defer downstream.NotifyWaiting(ctx, fmt.Sprintf("Server %q is listing", t.Server))()
+	defer downstream.NotifyWaiting(ctx, fmt.Sprintf("Server %q is listing", name))()
 	for range maxChecked {
 		err := b.awaitCheck(patient, conn, kind)
 		if conn.Err() == nil {
 			if err == nil {
-				t, err = resolve()
-			}
-			if err == nil && kind == registry.Tool {
-				err = f.approved(patient, b, conn, t)
+				err = check(patient, b, conn)
 			}
 			return conn, err
 		}
-		if now := f.Get(t.Server); now != nil {
+		if now := f.Get(name); now != nil {
 			b = now
 		}
 		if conn, err = f.Conn(ctx, b, s, modern); err != nil {
 			return nil, err
 		}
 	}
-	return nil, &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "its connections closed before they listed"}
+	return nil, &upstream.Error{Code: upstream.ConnectionError, Server: name, Reason: "its connections closed before they listed"}
 }
 
 func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, kind registry.Kind) (err error) {
@@ -82,7 +107,7 @@ func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, kind regist
 		limit := s.Config().StartupTimeout + startGrace
 		return &upstream.Error{
 			Code: upstream.RequestTimeout, Server: s.Name(),
-			Reason: fmt.Sprintf("did not list within %s, so approvals cannot be checked (gateway.pin: strict)", config.ShortDuration(limit)), Err: err,
+			Reason: fmt.Sprintf("did not list within %s, so %s", config.ShortDuration(limit), s.Unchecked(kind)), Err: err,
 		}
 	}
 	return err

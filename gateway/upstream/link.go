@@ -54,6 +54,9 @@ type link struct {
 	listsFetched atomic.Bool       // at least once, all of them
 	tools        *timing.FetchGate // guards the tool list
 	refetchTools chan struct{}     // capacity one: followTools fetches again
+	ownTools     atomic.Bool       // its lists are not the catalog, so followTools fetches tools
+	follow       sync.Once
+	awaited      atomic.Bool // AwaitTools was called
 	second       bool              // modern beside a legacy one; used in the handshake
 	kind         string
 	sessionEnded atomic.Bool

@@ -260,8 +260,7 @@ func (ls *lists) follow(ctx context.Context, g *listKind, first func()) {
 
 func (ls *lists) gate(k registry.Kind, source *link) *timing.FetchGate {
 	switch {
-	case !ls.srv.verifiesLists():
-	case k == registry.Skill:
+	case k == registry.Skill && ls.srv.verifiesLists():
 		return ls.skills
 	case k == registry.Tool && !ls.srv.isPerProject() && source == ls.link:
 		return ls.link.tools
@@ -319,11 +318,11 @@ func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 
 func (ls *lists) digests(k registry.Kind, c *timing.FetchGate, kept [][]byte) map[string]string {
 	switch {
-	case k != registry.Tool || !ls.srv.verifiesLists():
-	case c != nil:
-		return ls.srv.opt.Digests(k, kept)
-	default:
+	case k != registry.Tool:
+	case c == nil:
 		ls.link.tools.Compare() // the link's own tools may differ
+	case ls.srv.verifiesLists():
+		return ls.srv.opt.Digests(k, kept)
 	}
 	return nil
 }
@@ -332,7 +331,7 @@ func (ls *lists) digests(k registry.Kind, c *timing.FetchGate, kept [][]byte) ma
 // another process.
 func (ls *lists) fetchOwnTools() {
 	l := ls.link
-	if !ls.srv.verifiesLists() || ls.srv.isPerProject() || !l.tools.HasWaiters() {
+	if ls.srv.isPerProject() || !ls.srv.verifiesLists() && !l.awaited.Load() || !l.tools.HasWaiters() {
 		return
 	}
 	n := l.tools.Begin()

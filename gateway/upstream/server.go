@@ -66,9 +66,10 @@ type Options struct {
 	StartAsleep bool                  // start at first use
 	// AwaitStart blocks until the server may start, or ctx is done; may be nil.
 	AwaitStart func(ctx context.Context)
-	// Digests returns the digests of the definitions in a list, by name. If set, tool
-	// calls wait for their connection's list; see [Server.AwaitTools].
+	// Digests returns the digests of the definitions in a list, by name.
 	Digests func(kind registry.Kind, items [][]byte) map[string]string
+	// VerifyLists makes tool calls wait for their connection's list; see [Server.AwaitTools].
+	VerifyLists bool
 	// Children records child processes in case this process is killed; may be nil.
 	Children *childproc.Registry
 	// Projects limits the processes for projects of all servers; may be nil.

@@ -9,22 +9,27 @@ import (
 	"goblin/registry/termtext"
 )
 
-// With [Options.Digests], tool calls wait until their connection has listed its tools,
-// and again after each sign of a change. The caller compares the definition's digest with
-// the approved one.
+// With [Options.VerifyLists], all tool calls wait until their connection has listed its
+// tools. They wait again after each sign of a change. The caller compares the
+// definition's digest with the approved one. Without this option, only callers of
+// [Server.AwaitTools] wait, and that fetches the list if necessary.
 
-func (s *Server) verifiesLists() bool { return s.opt.Digests != nil }
+func (s *Server) verifiesLists() bool { return s.opt.VerifyLists }
 
-// invalidateTools makes calls over a connection wait for its next list of tools, and
-// fetches it. It does nothing without [Options.Digests].
+// invalidateTools makes callers of AwaitTools wait for the connection's next list of
+// tools. With [Options.VerifyLists] it fetches that list.
 func (l *link) invalidateTools() {
-	if l.srv.verifiesLists() && listKinds[registry.Tool].offered(l.Info()) {
-		l.tools.Invalidate()
+	if !listKinds[registry.Tool].offered(l.Info()) {
+		return
+	}
+	l.tools.Invalidate()
+	if l.srv.verifiesLists() {
 		l.relistTools()
 	}
 }
 
 func (l *link) relistTools() {
+	l.tools.Expect()
 	select {
 	case l.refetchTools <- struct{}{}:
 	default:
@@ -37,9 +42,6 @@ func (l *link) relistTools() {
 // toolsChanged handles tools/list_changed. Over HTTP it affects all connections, since
 // they reach the same server.
 func (s *Server) toolsChanged(l *link) {
-	if !s.verifiesLists() {
-		return
-	}
 	l.invalidateTools()
 	if l.wire.isLocal() {
 		return
@@ -95,17 +97,30 @@ func (l *link) fetchDigests() (map[string]string, error) {
 	return s.opt.Digests(registry.Tool, kept), nil
 }
 
-// AwaitTools waits until a connection has a current list of its tools. It returns nil at
-// once without [Options.Digests], and when the connection closes.
+// AwaitTools waits until a connection has a current list of its tools. It returns nil
+// when the connection closes.
 func (s *Server) AwaitTools(ctx context.Context, conn Conn) error {
 	l, ok := conn.(*link)
-	if !ok || !s.verifiesLists() {
+	if !ok || !listKinds[registry.Tool].offered(l.Info()) {
 		return nil
+	}
+	l.awaited.Store(true)
+	if l.ownTools.Load() {
+		l.startFollowing()
+		if !s.verifiesLists() && l.Info().Era == Modern {
+			l.tools.Invalidate() // it did not subscribe to changes
+		}
 	}
 	return s.uncheckedError(ctx, registry.Tool, l.tools.Await(ctx, l.done, l.relistTools))
 }
 
-// AwaitSkills is AwaitTools for skills, on the connection whose lists are the catalog.
+// startFollowing starts followTools once.
+func (l *link) startFollowing() {
+	l.follow.Do(func() { l.spawn(l.followTools) })
+}
+
+// AwaitSkills is AwaitTools for skills, on the connection whose lists are the catalog. It
+// needs [Options.VerifyLists].
 func (s *Server) AwaitSkills(ctx context.Context) error {
 	ls := s.lists.Load()
 	if ls == nil || !s.verifiesLists() {
@@ -120,18 +135,36 @@ func (s *Server) uncheckedError(ctx context.Context, kind registry.Kind, err err
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	e := s.newError(errorCode(err), fmt.Sprintf("%s failed, so approvals of its %ss cannot be checked (gateway.pin: strict): %s",
-		listKinds[kind].method, kind, errorReason(err)), err)
+	e := s.newError(errorCode(err), fmt.Sprintf("%s failed, so %s: %s",
+		listKinds[kind].method, s.Unchecked(kind), errorReason(err)), err)
 	e.Fix = "fix the server, then run: " + termtext.Goblin("restart", s.cfg.Name)
 	return e
 }
 
+// Unchecked states what cannot be checked without a list.
+func (s *Server) Unchecked(kind registry.Kind) string {
+	if s.verifiesLists() {
+		return fmt.Sprintf("approvals of its %ss cannot be checked (gateway.pin: strict)", kind)
+	}
+	return fmt.Sprintf("rules about its %ss cannot be applied", kind)
+}
+
 // Digest returns the digest of a tool in a connection's last list, or "", and whether the
-// list is current. It needs [Options.Digests].
+// list is current. It needs [Options.VerifyLists].
 func (s *Server) Digest(conn Conn, tool string) (digest string, current bool) {
 	l, ok := conn.(*link)
 	if !ok {
 		return "", false
 	}
 	return l.tools.Digest(tool), l.tools.IsCurrent()
+}
+
+// ListsTool reports whether a connection's last list has the tool with that digest, or is
+// the catalog itself. Call AwaitTools before.
+func (s *Server) ListsTool(conn Conn, tool, digest string) bool {
+	l, ok := conn.(*link)
+	if !ok {
+		return false
+	}
+	return !l.ownTools.Load() && l.tools.IsCurrent() || l.tools.Digest(tool) == digest
 }

@@ -241,8 +241,9 @@ func (s *Server) runUnitConn(u *unit) (up time.Duration, err error) {
 	if err == nil {
 		s.opt.Handler.ConnOpened(s, l)
 		s.sendNotices(l)
+		l.ownTools.Store(true)
 		if s.verifiesLists() {
-			l.spawn(l.followTools)
+			l.startFollowing()
 		}
 	}
 	s.mu.Lock()

@@ -29,6 +29,12 @@ var useless = []string{"dir", "since", "at"}
 // answerFields lists fields that only answers have.
 var answerFields = []string{"status", "err", "error", "ms", "size", "result"}
 
+// Fields that read hints of tools.
+const (
+	fieldDestructive = "destructive"
+	fieldReadOnly    = "readonly"
+)
+
 // fields returns the fields of rules: those of filters of traffic, with all spellings of
 // a name, and the hints of tools.
 func fields(of func() *Subject) []query.Field {
@@ -56,8 +62,8 @@ func fields(of func() *Subject) []query.Field {
 			return "ok"
 		}},
 		query.Field{Name: "profile", Kind: query.Text, Help: "the client's profile", Text: func(int) string { return of().Record.Profile }},
-		yes("destructive", "the tool may destroy data, or does not state it: yes or no", func(s *Subject) bool { return s.Destructive }),
-		yes("readonly", "the tool states that it changes nothing: yes or no", func(s *Subject) bool { return s.ReadOnly }),
+		yes(fieldDestructive, "the tool may destroy data, or does not state it: yes or no", func(s *Subject) bool { return s.Destructive }),
+		yes(fieldReadOnly, "the tool states that it changes nothing: yes or no", func(s *Subject) bool { return s.ReadOnly }),
 	)
 }
 
@@ -86,4 +92,20 @@ func (r *Rule) Matches(s *Subject, now time.Time) bool {
 	m.subject = s
 	defer func() { m.subject = nil }()
 	return m.query.Matches(s.Record.Method+" "+strings.Join(s.Names, " "), now)
+}
+
+// ReadsHints reports whether the hints of the subject's tool can decide if the rule
+// matches. Rules on answers may have other terms that only the answer decides.
+func (r *Rule) ReadsHints(s *Subject, now time.Time) bool {
+	if !r.hints || r.On == OnAnswer {
+		return r.hints
+	}
+	for _, hints := range [][2]bool{{true, false}, {false, true}, {false, false}} {
+		c := *s
+		c.Destructive, c.ReadOnly = hints[0], hints[1]
+		if r.Matches(&c, now) {
+			return true
+		}
+	}
+	return false
 }

@@ -186,7 +186,7 @@ func (s *selection) warnings(r *Rule, known Names) (found []string) {
 		yield(&Subject{ReadOnly: true})
 		yield(&Subject{})
 	}
-	if terms := r.termsOf("destructive", "readonly"); terms != "" && !selectsSubject(terms, hints) {
+	if terms := r.termsOf(fieldDestructive, fieldReadOnly); terms != "" && !selectsSubject(terms, hints) {
 		found = append(found, fmt.Sprintf("never applies, because no tool fits %s", terms))
 	}
 	for _, t := range r.parsed {

@@ -84,6 +84,7 @@ type Rule struct {
 
 	parsed   []query.Term
 	methods  bool      // the rule names a method
+	hints    bool      // the rule reads hints of tools
 	matchers sync.Pool // of *matcher
 }
 
@@ -100,6 +101,7 @@ func (r *Rule) Compile() error {
 	r.parsed = query.Terms(r.When, noValues())
 	for _, t := range r.parsed {
 		r.methods = r.methods || t.Field == "method" && !t.Not
+		r.hints = r.hints || t.Field == fieldDestructive || t.Field == fieldReadOnly
 	}
 	r.matchers.New = func() any { return newMatcher(r.When) }
 	return nil

@@ -15,15 +15,19 @@ type FetchGate struct {
 	mu      sync.Mutex
 	wanted  uint64 // number of the last required fetch
 	done    uint64 // number of the last finished fetch
+	coming  bool   // the required fetch runs or will start
 	err     error
 	digests map[string]string // of the last list's definitions, by name
 	changed chan struct{}     // closed and replaced when done changes
 }
 
-// NewFetchGate returns a FetchGate for a list that was not fetched yet.
-func NewFetchGate() *FetchGate { return &FetchGate{wanted: 1, changed: make(chan struct{})} }
+// NewFetchGate returns a FetchGate for a list that will be fetched without a request.
+func NewFetchGate() *FetchGate {
+	return &FetchGate{wanted: 1, coming: true, changed: make(chan struct{})}
+}
 
-// Invalidate makes later calls wait for a fetch that starts from now on.
+// Invalidate makes later calls wait for a fetch that starts from now on. The caller can
+// start it, and calls Expect then. Otherwise the next Await does.
 func (c *FetchGate) Invalidate() {
 	if c == nil {
 		return
@@ -32,13 +36,29 @@ func (c *FetchGate) Invalidate() {
 	defer c.mu.Unlock()
 	c.current.Store(false)
 	c.wanted++
+	c.coming = false
+}
+
+// Expect records that a fetch will start.
+func (c *FetchGate) Expect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.coming = true
 }
 
 // IsCurrent reports whether calls need neither Await nor Digest.
 func (c *FetchGate) IsCurrent() bool { return c.current.Load() }
 
-// Compare makes IsCurrent false until the next fetch, so that calls use Digest.
-func (c *FetchGate) Compare() { c.current.Store(false) }
+// Compare makes IsCurrent false until the next fetch, so that calls use Digest. Fetches
+// must be requested from now on.
+func (c *FetchGate) Compare() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current.Store(false)
+	c.coming = false
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
 
 // Begin returns the number of a fetch that starts now.
 func (c *FetchGate) Begin() uint64 {
@@ -89,28 +109,30 @@ func (c *FetchGate) Digest(name string) string {
 }
 
 // Await waits for the required fetch and returns its error. It returns nil when over is
-// closed, and the cause of ctx when ctx is done. If the last fetch failed, Await calls
-// again, which must start another one.
+// closed, and the cause of ctx when ctx is done. If the last fetch failed or none is
+// coming, Await calls again, which must start one.
 func (c *FetchGate) Await(ctx context.Context, over <-chan struct{}, again func()) error {
 	if c.current.Load() {
 		return nil
 	}
 	c.mu.Lock()
-	failed := c.done == c.wanted && c.err != nil
-	if failed {
+	if c.done == c.wanted && c.err != nil {
 		c.wanted++
+		c.coming = false
 	}
 	needed := c.wanted
 	c.mu.Unlock()
-	if failed {
-		again()
-	}
 	for {
 		c.mu.Lock()
 		done, err, changed := c.done, c.err, c.changed
+		missing := done < needed && !c.coming
+		c.coming = c.coming || missing
 		c.mu.Unlock()
 		if done >= needed {
 			return err
+		}
+		if missing {
+			again()
 		}
 		select {
 		case <-changed:
