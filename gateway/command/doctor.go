@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,6 +100,7 @@ func (a *App) runDoctor(ctx context.Context, names []string) (*doctorResult, err
 	m.Servers = len(cfg.Servers)
 	m.Clients = a.installedClients()
 	m.Damaged = a.WarnUnreadable(cfg)
+	m.Rules = a.ruleWarnings(ctx, cfg)
 	place, err := a.FindDaemon(path)
 	m.EndpointErr = err
 	if err == nil {
@@ -139,6 +141,16 @@ func (a *App) withConfigFlag(text string) string {
 	}
 	return configCommands().ReplaceAllStringFunc(text, func(command string) string {
 		return a.CommandLine(strings.TrimPrefix(command, "goblin "))
+	})
+}
+
+// ruleWarnings returns the warnings about rules that "goblin validate" prints.
+func (a *App) ruleWarnings(ctx context.Context, cfg *config.Config) []config.Problem {
+	if len(cfg.Rules) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Concat(cfg.Warnings, a.listWarnings(ctx, cfg)), func(p config.Problem) bool {
+		return !strings.HasPrefix(p.Text, "rule")
 	})
 }
 

@@ -38,6 +38,18 @@ func TestDoctorOfNoServersLooksAtGoblinItself(t *testing.T) {
 	require.Equal(t, "goblin  ok  no daemon is running; the first client starts one\n", strings.ReplaceAll(got.out, "ok  none", "ok        none"))
 }
 
+func TestDoctorRepeatsTheWarningsAboutRules(t *testing.T) {
+	got := try{config: "servers: {files: {command: x, disabled: true}}\nrules:\n  - {when: 'server:fils', then: deny}\n  - {when: 'name:x', then: stop}\n  - {when: 'name:x', then: deny}\n  - {then: drop}\n"}.run(t, "doctor")
+	require.Zero(t, got.code, got.out)
+	for _, want := range []string{
+		`rules: .*goblin.yaml:3: rules\[0\] server:fils matches no server of the config`,
+		`rules: .*goblin.yaml:5: rules\[2\] contradicts rules\[1\] on line 4`,
+		`rules: .*goblin.yaml:6: rules\[3\] matches every request`,
+	} {
+		require.Regexp(t, want, got.out)
+	}
+}
+
 func TestDoctorForPrograms(t *testing.T) {
 	got := try{config: patients}.run(t, "doctor", "--json")
 	require.Equal(t, cli.CodeFailure, got.code)

@@ -29,6 +29,7 @@ type Machine struct {
 	Status      *daemon.Status // of the running daemon, or nil
 	StatusErr   error          // why Status is nil; [daemon.ErrNotRunning] is not a failure
 
+	Rules   []config.Problem // rules of the config that cannot work
 	Damaged []config.Problem // damaged state files
 	Clients []Client
 }
@@ -134,6 +135,10 @@ func (m *Machine) daemon(r *report.Diagnosis) bool {
 
 // state reports damaged state files. A problem's text ends with the fix.
 func (m *Machine) state(r *report.Diagnosis) {
+	for _, p := range m.Rules {
+		text, fix := splitFix(p.String())
+		r.AddWarning("rules", text, fix)
+	}
 	for _, p := range m.Damaged {
 		text, fix := splitFix(p.String())
 		r.AddWarning("state", text, fix)

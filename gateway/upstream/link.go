@@ -57,7 +57,7 @@ type link struct {
 	ownTools     atomic.Bool       // its lists are not the catalog, so followTools fetches tools
 	follow       sync.Once
 	awaited      atomic.Bool // AwaitTools was called
-	second       bool              // modern beside a legacy one; used in the handshake
+	second       bool        // modern beside a legacy one; used in the handshake
 	kind         string
 	sessionEnded atomic.Bool
 
