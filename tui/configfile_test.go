@@ -108,7 +108,7 @@ func TestAVariableOfAFailedServerIsFixedInAForm(t *testing.T) {
 	r.refresh(registry.Servers)
 	r.backend.entry = webEntry()
 	r.keys("1 G")
-	require.Contains(t, r.screen(), "C-e sets WEB_KEY: ")
+	require.Contains(t, r.screen(), "WEB_KEY is not set; C-e sets it")
 	r.keys("ctrl+e")
 	require.Contains(t, r.screen(), "Only in the file (C-o): tools.")
 	require.Contains(t, r.screen(), "> API_KEY")

@@ -81,8 +81,10 @@ func reloadReport(before, now *config.Config) report.Reload {
 	var changed map[string][]string
 	r.Added, r.Removed, changed = before.DifferingServers(now)
 	for i := range now.Servers {
-		if keys, ok := changed[now.Servers[i].Name]; ok {
-			r.Changed = append(r.Changed, report.ServerChange{Server: now.Servers[i].Name, Keys: keys})
+		s := &now.Servers[i]
+		keys, ok := changed[s.Name]
+		if was, _ := before.Server(s.Name); ok && (len(keys) > 0 || was.Problem == "" || s.Problem == "") { // the line in the problem may differ
+			r.Changed = append(r.Changed, report.ServerChange{Server: s.Name, Keys: keys})
 		}
 	}
 	r.Later = before.DifferingSettings(now)

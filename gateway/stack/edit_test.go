@@ -124,7 +124,7 @@ func TestAnEditOfTheConfigIsReported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
-	write("servers:\n  odd: {command: none-such, disabled: true}\n  old: {command: none-such, disabled: true}\n")
+	write("servers:\n  odd: {command: none-such, disabled: true}\n  old: {command: none-such, disabled: true}\n  bare: {command: none-such, disabled: true, env: {A: \"${NO_SUCH_VARIABLE}\"}}\n")
 	cfg, err := config.Load(path)
 	require.NoError(t, err)
 	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
@@ -143,7 +143,7 @@ func TestAnEditOfTheConfigIsReported(t *testing.T) {
 	require.Equal(t, []registry.Mistake{{File: path, Line: 2, Text: i.registry.Mistakes()[0].Text}}, i.registry.Mistakes())
 	_, err = i.ServerEntry("odd")
 	require.ErrorContains(t, err, "fix the mistakes")
-	write("servers:\n  web: {command: none-such, disabled: true}\n  odd: {command: none-such, args: [a], disabled: true}\nrules: [{when: x, then: deny}]\nlog: {level: debug}\n")
+	write("servers:\n  web: {command: none-such, disabled: true}\n  odd: {command: none-such, args: [a], disabled: true}\n  # its error names another line\n  bare: {command: none-such, disabled: true, env: {A: \"${NO_SUCH_VARIABLE}\"}}\nrules: [{when: x, then: deny}]\nlog: {level: debug}\n")
 	i.Reload() // the watcher may be first
 	result = reload()
 	require.Equal(t, "reloaded: + web, ~ odd (args), - old, rules; after a restart of the daemon (goblin stop): log.level", result.String())

@@ -35,7 +35,7 @@ func editConfig(a *uicontext.Context, server string, line int) tea.Cmd {
 		return keys.FuncMsg(func() tea.Cmd {
 			cmd := ShowReload(a, result)
 			if failed != nil {
-				a.Complain("editor failed: %s; $EDITOR sets another one", uicontext.SanitizeLine(cmp.Or(errors.Unwrap(failed), failed).Error()))
+				a.Complain("editor failed: %s; set $EDITOR to use another editor", uicontext.SanitizeLine(cmp.Or(errors.Unwrap(failed), failed).Error()))
 			}
 			return tea.Batch(tea.ClearScreen, cmd)
 		})

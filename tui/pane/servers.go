@@ -294,7 +294,7 @@ func (a *Layout) Problem(s *registry.ServerState) string {
 		return a.KeyOf("log-in") + " logs in: " + why
 	}
 	if name := serverform.UnsetVariable(s.LastError); name != "" {
-		return a.KeyOf("edit-server") + " sets " + uicontext.SanitizeLine(name) + ": " + why
+		return uicontext.SanitizeLine(name) + " is not set; " + a.KeyOf("edit-server") + " sets it"
 	}
 	return cmp.Or(why, s.State.Label())
 }

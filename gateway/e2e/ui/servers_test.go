@@ -85,7 +85,7 @@ func TestTheConfigIsEditedFromTheUI(t *testing.T) {
 
 	// The failed server's variable.
 	p.Types("!")
-	p.Shows("C-e sets NO_SUCH_KEY")
+	p.Shows("NO_SUCH_KEY is not set; C-e sets it")
 	p.Keys("C-e")
 	p.Shows("> API_KEY", "The server's error names it.")
 	p.Keys("C-u")
