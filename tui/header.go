@@ -312,20 +312,26 @@ func (a *app) appendSparklines(line string, room int) string {
 	return line
 }
 
+// maxTabName is the longest name of a tab, in bytes.
+const maxTabName = 16
+
+// tabs shortens the names of tabs as the width needs, then leaves out counts and names.
 func (a *app) tabs() (line string, ends pane.Tabs) {
 	for _, letters := range []int{maxTabName, 4, 3, 2} {
-		if line, ends = a.tabsOf(letters); theme.Width(line) <= a.W {
+		if line, ends = a.tabsOf(letters, true); theme.Width(strings.TrimRight(line, " ")) <= a.W {
+			return line, ends
+		}
+	}
+	for _, letters := range []int{2, 0} {
+		if line, ends = a.tabsOf(letters, false); theme.Width(strings.TrimRight(line, " ")) <= a.W {
 			break
 		}
 	}
 	return line, ends
 }
 
-// maxTabName is the longest name of a tab, in bytes.
-const maxTabName = 16
-
-// tabsOf shortens the names of tabs except the open one.
-func (a *app) tabsOf(letters int) (line string, ends pane.Tabs) {
+// tabsOf returns the open tab whole. The others have shortened names, and counts if wanted.
+func (a *app) tabsOf(letters int, counts bool) (line string, ends pane.Tabs) {
 	var texts []string
 	for i, p := range a.Panes {
 		name, count := p.Tab()
@@ -334,9 +340,9 @@ func (a *app) tabsOf(letters int) (line string, ends pane.Tabs) {
 			text = name[:min(letters, len(name))]
 		}
 		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
-			text = keymap.FormatKey(b.Keys[0]) + " " + text
+			text = strings.TrimRight(keymap.FormatKey(b.Keys[0])+" "+text, " ")
 		}
-		if count != "" {
+		if count != "" && (counts || i == a.Open) {
 			text += " " + count
 		}
 		texts = append(texts, text)

@@ -54,6 +54,9 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 		a.Flash = uicontext.Flash{}
 	}
 	if n := len(a.Dialogs); n > 0 {
+		if a.Geometry().Small && msg.Type != tea.KeyCtrlC && a.smallQuestion() == nil {
+			return nil // the dialog is invisible
+		}
 		if b := a.keys.Find(msg, keymap.Anywhere); b != nil && b.ID == "mistakes" {
 			if cmd, ok := a.home().NextAfter(a.Dialogs[n-1]); ok {
 				return cmd
@@ -156,7 +159,7 @@ func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	g := a.Geometry()
 	if n := len(a.Dialogs); n > 0 || g.Small {
 		a.dragging = false
-		if n == 0 {
+		if g.Small {
 			return nil
 		}
 		return a.SendToDialog(msg)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"goblin/tui/dialog"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -16,8 +17,9 @@ func (a *app) View() string {
 	}
 	g := a.Geometry()
 	if g.Small {
-		lines := a.Theme.Lines([]string{fmt.Sprintf("goblin needs %dx%d, has %dx%d", pane.LeastWidth, pane.LeastHeight, a.W, a.H)}, a.W, a.H)
-		return strings.Join(lines, "\n")
+		text := fmt.Sprintf("goblin needs %dx%d, has %dx%d", pane.LeastWidth, pane.LeastHeight, a.W, a.H)
+		lines := append([]string{text}, a.smallQuestion()...)
+		return strings.Join(a.Theme.Lines(lines, a.W, a.H), "\n")
 	}
 	lines := make([]string, 0, a.H)
 	lines = append(lines, a.headerLine(), a.tabsLine())
@@ -30,6 +32,17 @@ func (a *app) View() string {
 		a.parkCursor(g)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// smallQuestion returns the open confirmation for a terminal that is too small for dialogs.
+// It is nil if there is none or not all of its text would be visible.
+func (a *app) smallQuestion() []string {
+	if n := len(a.Dialogs); n > 0 {
+		if c, ok := a.Dialogs[n-1].(*dialog.Confirm); ok {
+			return c.Small(a.W, a.H-1)
+		}
+	}
+	return nil
 }
 
 func (a *app) parkCursor(g pane.Geometry) {

@@ -146,6 +146,47 @@ func TestASmallTerminalTakesNoKeysBlindly(t *testing.T) {
 	require.Equal(t, pane.PaneResources, r.app.Open)
 }
 
+// A dialog that is too large for the terminal gets no keys. Only a short question is shown
+// without its frame.
+func TestASmallTerminalAnswersNoInvisibleDialog(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, plainEnv).keys("2 / forecast enter c").typeText("Oslo")
+	r.resize(39, 9).typeText("xyz").keys("ctrl+s")
+	require.Contains(t, r.resize(80, 24).screen(), "Oslo")
+	require.NotContains(t, r.screen(), "xyz")
+	require.Empty(t, r.backend.sentRequests())
+
+	r = newExampleUI(t, 80, 24, plainEnv).keys("1 D").resize(39, 9)
+	require.Contains(t, r.screen(), "Removes files from the config.")
+	require.Contains(t, r.screen(), "y remove   n back")
+	r.resize(10, 3).keys("y")
+	require.NotEmpty(t, r.app.Dialogs)
+	r.resize(39, 9).keys("y")
+	require.Empty(t, r.app.Dialogs)
+}
+
+func TestEachPaneShowsItsTabAndAllNumbersAt40Columns(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 40, 10, plainEnv)
+	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7", "9"} {
+		tabs := r.keys(key).line("[" + key)
+		name, _ := r.app.Panes[r.app.Open].Tab()
+		require.Contains(t, tabs, "["+key+" "+name)
+		for _, other := range []string{"1", "2", "3", "4", "5", "6", "7", "9"} {
+			require.Contains(t, tabs, other)
+		}
+	}
+	require.Contains(t, r.keys("5 ] ] ] ]").line("[Time"), "Even")
+}
+
+func TestAQuestionIsReadableAt40Columns(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 40, 10, plainEnv).keys("1 x")
+	for _, word := range []string{"disappear.", "y until Goblin stops", "g permanently", "n back"} {
+		require.Contains(t, r.screen(), word)
+	}
+}
+
 func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)

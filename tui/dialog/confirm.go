@@ -36,14 +36,25 @@ type Confirm struct {
 func (c *Confirm) Heading() string { return c.Title }
 
 func (c *Confirm) Size(w, h int) (int, int) {
+	if c.Body != "" {
+		width := min(w, 90)
+		around := len(c.question(width-4)) + len(c.choices(width-4)) + 4
+		return width, around + len(c.wrapped(width-6, max(h-around, 1)))
+	}
 	width := 30
-	for _, t := range append([]string{c.choices()}, c.Text...) {
+	for _, t := range append(c.choices(w), c.Text...) {
 		width = max(width, theme.Width(t)+4)
 	}
-	if c.Body == "" {
-		return min(width, w, 76), len(c.Text) + 5
+	width = min(width, w, 76)
+	return width, len(c.question(width-4)) + len(c.choices(width-4)) + 4
+}
+
+// question returns Text in lines of at most w cells.
+func (c *Confirm) question(w int) (lines []string) {
+	for _, t := range c.Text {
+		lines = append(lines, uicontext.WrapText(t, max(w, 1), 1<<20)...)
 	}
-	return min(w, 90), len(c.Text) + 5 + len(c.wrapped(min(w, 90)-6, max(h-len(c.Text)-5, 1)))
+	return lines
 }
 
 // wrapped returns at most most lines of the body. The last one reports how many follow.
@@ -97,23 +108,47 @@ func (c *Confirm) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (c *Confirm) Lines(w, h int) []string {
-	lines := []string{""}
-	for _, t := range c.Text {
-		lines = append(lines, " "+t)
+	text, choices := c.question(w-2), c.choices(w-2)
+	for i, t := range text {
+		text[i] = " " + t
 	}
-	for _, t := range c.wrapped(w-4, max(h-len(c.Text)-3, 1)) {
-		lines = append(lines, "   "+t)
+	for i, t := range choices {
+		choices[i] = " " + t
 	}
-	lines = append(lines, "", " "+c.choices())
-	return c.Screen.Theme.Lines(lines, w, h)
+	room := h - len(text) - len(choices) // for the body and empty lines
+	for _, t := range c.wrapped(w-4, max(room-2, 1)) {
+		text = append(text, "   "+t)
+	}
+	if len(text)+len(choices)+2 <= h {
+		text = append([]string{""}, text...)
+	}
+	if text = text[:min(len(text), max(h-len(choices), 0))]; len(text)+len(choices) < h {
+		text = append(text, "")
+	}
+	return c.Screen.Theme.Lines(append(text, choices...), w, h)
 }
 
-func (c *Confirm) choices() string {
-	var all []string
-	for _, h := range c.Hints() {
-		all = append(all, c.Screen.Theme.Key.On(keymap.FormatKey(h.Key))+" "+h.Label)
+// Small returns the question without a frame, or nil if it needs more than w by h cells.
+func (c *Confirm) Small(w, h int) []string {
+	lines := append(uicontext.WrapText(c.Title, max(w, 1), 1<<20), append(c.question(w), c.choices(w)...)...)
+	if c.Body != "" || len(lines) > h {
+		return nil
 	}
-	return strings.Join(all, "   ")
+	return lines
+}
+
+// choices returns the keys and their effects, in lines of at most w cells if possible.
+func (c *Confirm) choices(w int) (lines []string) {
+	const gap = "   "
+	for _, h := range c.Hints() {
+		text := c.Screen.Theme.Key.On(keymap.FormatKey(h.Key)) + " " + h.Label
+		if n := len(lines); n > 0 && theme.Width(lines[n-1]+gap+text) <= w {
+			lines[n-1] += gap + text
+		} else {
+			lines = append(lines, text)
+		}
+	}
+	return lines
 }
 
 func (c *Confirm) Keys() keys.Table {

@@ -244,13 +244,13 @@ func (p *Logs) Heading() (title, right string) {
 }
 
 func (p *Logs) tabsLine(lk *theme.Theme, w int) string {
-	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
-		line := p.tabsOf(lk, detail)
-		if theme.Width(strings.TrimRight(line, " ")) <= w || detail == 0 {
-			return lk.Fit(line, w)
+	line := ""
+	for _, detail := range []int{2, 1, 0, -1} { // counts and news, news, names, short names
+		if line = p.tabsOf(lk, detail); theme.Width(strings.TrimRight(line, " ")) <= w {
+			break
 		}
 	}
-	return theme.Spaces(w)
+	return lk.Fit(line, w)
 }
 
 func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
@@ -264,6 +264,9 @@ func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
 		case TabTraffic:
 			count = p.app.Reg.Traffic().Len()
 			news = int(p.traffic.stats.Next - 1 - p.traffic.seenNumber)
+		}
+		if detail < 0 && i != p.Open {
+			text = name[:4]
 		}
 		news = min(news, count) // equal records share a row
 		if detail >= 2 && i != TabTimeline {
