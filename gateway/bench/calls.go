@@ -9,18 +9,29 @@ import (
 	"time"
 )
 
-type daemon struct {
+// listener is a program that serves /mcp at an address.
+type listener struct {
 	url  string
 	pid  int
 	stop func()
 }
 
-func (l *load) serve(f *setup) (*daemon, error) {
+// serve starts a daemon of Goblin with one server.
+func (l *load) serve(programs programs) (*setup, *listener, error) {
+	f, err := l.fixtureOf(programs, 1, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := l.serveOf(f)
+	return f, h, err
+}
+
+func (l *load) serveOf(f *setup) (*listener, error) {
 	return l.serveAt(func(address string) *exec.Cmd { return f.Command("serve", "--listen", address) })
 }
 
-// serveAt starts a program that serves /mcp at an unused address.
-func (l *load) serveAt(command func(address string) *exec.Cmd) (*daemon, error) {
+// serveAt starts a program with an unused address and waits until it listens.
+func (l *load) serveAt(command func(address string) *exec.Cmd) (*listener, error) {
 	n, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -30,22 +41,33 @@ func (l *load) serveAt(command func(address string) *exec.Cmd) (*daemon, error) 
 	cmd := command(address)
 	var said bytes.Buffer
 	cmd.Stderr = &said
+	cmd.WaitDelay = time.Second // its own processes may keep stderr open
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	h := &daemon{url: "http://" + address + "/mcp", pid: cmd.Process.Pid, stop: func() {
+	h := &listener{url: "http://" + address + "/mcp", pid: cmd.Process.Pid, stop: func() {
 		_ = cmd.Process.Signal(os.Interrupt)
+		kill := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
+		defer kill.Stop()
 		_ = cmd.Wait()
 	}}
-	for l.ctx.Err() == nil {
+	for over := time.Now().Add(20 * time.Second); l.ctx.Err() == nil && time.Now().Before(over); time.Sleep(5 * time.Millisecond) {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			return h, c.Close()
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	h.stop()
-	return nil, fmt.Errorf("%s does not listen: %w\n%s", cmd, l.ctx.Err(), &said)
+	return nil, fmt.Errorf("%s does not listen\n%s", cmd, &said)
+}
+
+// target returns a target that calls over HTTP/1.1 or unencrypted HTTP/2.
+func (h *listener) target(name, tool string, http2 bool) (*target, error) {
+	w, err := newWeb(h.url, http2)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &target{name: name, tool: tool, load: w.load, pids: []int{h.pid}}, nil
 }
 
 // calls measures with two servers. The cheapest possible server is used for budgets that
@@ -87,16 +109,13 @@ func (l *load) plainCalls() error {
 	return nil
 }
 
+// daemonTargets starts a daemon and returns it over its bridge and over HTTP.
 func (l *load) daemonTargets(programs programs) (targets []*target, end func(), err error) {
-	f, err := l.fixtureOf(programs, 1, 1)
+	f, h, err := l.serve(programs)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := l.serve(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	front, err := newWeb(h.url, false)
+	overHTTP, err := h.target(waysIn[2], "s0_echo", false)
 	if err != nil {
 		h.stop()
 		return nil, nil, err
@@ -106,10 +125,8 @@ func (l *load) daemonTargets(programs programs) (targets []*target, end func(), 
 		h.stop()
 		return nil, nil, err
 	}
-	return []*target{
-		{name: waysIn[1], tool: "s0_echo", load: stream(bridged), pids: []int{bridged.PID, h.pid}},
-		{name: waysIn[2], tool: "s0_echo", load: front.load, pids: []int{h.pid}},
-	}, func() { bridged.Close(); h.stop() }, nil
+	bridge := &target{name: waysIn[1], tool: "s0_echo", load: stream(bridged), pids: []int{bridged.PID, h.pid}}
+	return []*target{bridge, overHTTP}, func() { bridged.Close(); h.stop() }, nil
 }
 
 // sdkCalls measures the calls whose budgets are ratios.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -32,7 +31,7 @@ func (l *load) httpCalls() error {
 		{name: "relay, HTTP/1.1", tool: "echo", load: (&web{url: h.url, client: httpClient(false)}).load, pids: []int{h.pid}},
 		{name: "relay, HTTP/2", tool: "echo", load: (&web{url: h.url, client: httpClient(true)}).load, pids: []int{h.pid}},
 	}
-	targets, end, err := l.httpTargets(l.progs)
+	targets, end, err := l.httpTargets()
 	if err != nil {
 		return err
 	}
@@ -64,25 +63,18 @@ func judgeHTTP(r *report, m measurement) string {
 }
 
 // httpTargets starts Goblin and returns it over HTTP/1.1 and unencrypted HTTP/2.
-func (l *load) httpTargets(programs programs) (targets []*target, end func(), err error) {
-	f, err := l.fixtureOf(programs, 1, 1)
+func (l *load) httpTargets() (targets []*target, end func(), err error) {
+	_, h, err := l.serve(l.progs)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := l.serve(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, c := range []struct {
-		name  string
-		http2 bool
-	}{{"Goblin, HTTP/1.1", false}, {"Goblin, HTTP/2", true}} {
-		w, err := newWeb(h.url, c.http2)
+	for i, name := range []string{"Goblin, HTTP/1.1", "Goblin, HTTP/2"} {
+		t, err := h.target(name, "s0_echo", i == 1)
 		if err != nil {
 			h.stop()
-			return nil, nil, fmt.Errorf("%s: %w", c.name, err)
+			return nil, nil, err
 		}
-		targets = append(targets, &target{name: c.name, tool: "s0_echo", load: w.load, pids: []int{h.pid}})
+		targets = append(targets, t)
 	}
 	return targets, h.stop, nil
 }

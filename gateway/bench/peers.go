@@ -121,12 +121,12 @@ func (l *load) webSides(p programs, gateways []*npmGateway) []*side {
 			if err != nil {
 				return nil, nil, err
 			}
-			w, err := newWeb(d.url, false)
+			t, err := d.target(d.url, "echo", false)
 			if err != nil {
 				d.stop()
 				return nil, nil, err
 			}
-			return &target{tool: "echo", load: w.load, pids: []int{d.pid}}, d.stop, nil
+			return t, d.stop, nil
 		}
 	}
 	sides := []*side{
@@ -173,32 +173,15 @@ func (l *load) chain(g *npmGateway, p programs) (*target, func(), error) {
 	return &target{tool: "echo", load: stream(c), pids: []int{c.PID, d.pid}}, func() { c.Close(); d.stop() }, nil
 }
 
-// listening starts a program and waits until it listens at the address that command gets.
-func (l *load) listening(command func(address string) []string) (*daemon, error) {
-	n, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	address := n.Addr().String()
-	_ = n.Close()
-	line := command(address)
-	cmd := exec.Command(line[0], line[1:]...)
-	cmd.Env = append(os.Environ(), quietNode...)
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	d := &daemon{url: "http://" + address + "/mcp", pid: cmd.Process.Pid, stop: func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}}
-	for over := time.Now().Add(20 * time.Second); l.ctx.Err() == nil && time.Now().Before(over); time.Sleep(5 * time.Millisecond) {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			return d, c.Close()
-		}
-	}
-	d.stop()
-	return nil, fmt.Errorf("%s does not listen", strings.Join(line, " "))
+// listening starts a program of Node and waits until it listens at the address that
+// command gets.
+func (l *load) listening(command func(address string) []string) (*listener, error) {
+	return l.serveAt(func(address string) *exec.Cmd {
+		line := command(address)
+		cmd := exec.Command(line[0], line[1:]...)
+		cmd.Env = append(os.Environ(), quietNode...)
+		return cmd
+	})
 }
 
 // peerLife starts all sides and measures them in turns, in changing order.

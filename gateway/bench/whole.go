@@ -223,7 +223,7 @@ type crowd struct {
 }
 
 func (l *load) crowd(f *setup) (c *crowd, err error) {
-	h, err := l.serve(f)
+	h, err := l.serveOf(f)
 	if err != nil {
 		return nil, err
 	}
