@@ -30,9 +30,9 @@ func (b *builder) section(k *Section) {
 	case Fields:
 		b.fields(k.Fields)
 	case Text:
-		b.plain(k.Text, k.Size)
+		b.plain(k.Text)
 	case Markdown:
-		b.markdown(k.Text, k.Size)
+		b.markdown(k.Text)
 	case JSON:
 		b.json(k)
 	case Hex:
@@ -89,7 +89,7 @@ func (b *builder) openHint() string {
 	return ", " + b.o.Opens + " opens all"
 }
 
-func (b *builder) noteTruncation(shown, size int64) {
+func (b *builder) noteTruncation(shown, size int) {
 	if shown < size {
 		b.d.shown, b.d.size = b.d.shown+shown, b.d.size+size
 		b.blank()
@@ -138,15 +138,14 @@ func (b *builder) fields(fields []Field) {
 	}
 }
 
-func (b *builder) plain(text string, size int64) {
-	if text == "" && size == 0 {
+func (b *builder) plain(text string) {
+	if text == "" {
 		b.empty()
 		return
 	}
-	size = max(size, int64(len(text)))
 	shown, _ := truncate(text, b.o.MaxBytes)
 	b.lines(termtext.Text(shown))
-	b.noteTruncation(int64(len(shown)), size)
+	b.noteTruncation(len(shown), len(text))
 }
 
 // numberedLine returns a line before n lines with numbers, if they are wanted and have
@@ -221,9 +220,9 @@ func truncate(s string, most int) (string, bool) {
 }
 
 // formatShare returns a part of a size, such as "1.0 of 5.2 MB".
-func formatShare(part, whole int64) string {
-	a, unit := splitSize(part)
-	z, other := splitSize(whole)
+func formatShare(part, whole int) string {
+	a, unit := splitSize(int64(part))
+	z, other := splitSize(int64(whole))
 	if unit == other {
 		return a + " of " + z + " " + unit
 	}

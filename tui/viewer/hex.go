@@ -20,32 +20,30 @@ const (
 )
 
 func (b *builder) hex(k *Section) {
-	whole := max(k.Size, int64(len(k.Data)))
-	fields := []Field{{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(whole)}}
-	if whole == int64(len(k.Data)) {
-		fields = append(fields, Field{Label: "sha256", Value: b.sha256(k.Data)})
-	}
-	b.fields(append(fields, Field{Label: "image", Value: dimensions(k.Data)}))
+	b.fields([]Field{
+		{Label: "type", Value: k.MIME},
+		{Label: "size", Value: formatBytes(int64(len(k.Data)))},
+		{Label: "sha256", Value: b.sha256(k.Data)},
+		{Label: "image", Value: dimensions(k.Data)},
+	})
 	if len(k.Data) == 0 {
 		return
 	}
 	b.blank()
-	if whole == int64(len(k.Data)) {
-		err := b.picture(k.Data)
-		if err == nil {
-			return
-		}
-		b.noteUndrawn(k, err)
+	err := b.picture(k.Data)
+	if err == nil {
+		return
 	}
+	b.noteUndrawn(k, err)
 	shown := k.Data[:min(len(k.Data), max(hexShown, hexLines*perLine(b.lineWidth)))]
 	for s := range dump(shown, b.lineWidth) {
 		from := b.pos()
 		b.put(s)
 		b.addUnwrapped(from, line{ink: inkPlain})
 	}
-	if int64(len(shown)) < whole {
+	if len(shown) < len(k.Data) {
 		b.blank()
-		b.line(inkDim, fmt.Sprintf("first %d of %d bytes%s", len(shown), whole, b.openHint()), 0)
+		b.line(inkDim, fmt.Sprintf("first %d of %d bytes%s", len(shown), len(k.Data), b.openHint()), 0)
 	}
 }
 

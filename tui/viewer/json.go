@@ -14,22 +14,20 @@ import (
 
 // json shows JSON up to the limit. Other text stays unchanged below the syntax error.
 func (b *builder) json(k *Section) {
-	whole := max(k.Size, int64(len(k.Data)))
-	if whole == 0 {
+	if len(k.Data) == 0 {
 		b.empty()
 		return
 	}
 	var fault *rawjson.SyntaxError
-	isPart := whole > int64(len(k.Data))
-	if errors.As(rawjson.Valid(k.Data), &fault) && !(isPart && isToken(k.Data[min(fault.Offset, len(k.Data)):])) {
+	if errors.As(rawjson.Valid(k.Data), &fault) {
 		b.line(inkWarn, "not JSON: "+fault.Explain(k.Data), 0)
 		b.blank()
-		b.plain(string(k.Data), k.Size)
+		b.plain(string(k.Data))
 		return
 	}
 	deep := countLevels(k.Data)
 	b.d.levels = max(b.d.levels, deep)
-	p := printer{b: b, src: k.Data, fold: foldDepth(deep, b.o), foldRoot: k.Shut, start: b.pos(), from: b.pos()}
+	p := printer{b: b, src: k.Data, fold: foldDepth(deep, b.o), start: b.pos(), from: b.pos()}
 	p.node = uint64(len(b.d.starts)) * fnvPrime // different nodes for each section
 	p.space()
 	p.value(0)
@@ -38,11 +36,8 @@ func (b *builder) json(k *Section) {
 		p.end(0)
 		shown = len(k.Data)
 	}
-	b.noteTruncation(int64(shown), whole)
+	b.noteTruncation(shown, len(k.Data))
 }
-
-// isToken reports whether the end of a partial text is empty or may begin a token.
-func isToken(end []byte) bool { return !bytes.ContainsAny(end, " \t\r\n\",:[]{}") }
 
 // countLevels returns the number of nested non-empty containers below the outermost
 // value.
@@ -85,18 +80,17 @@ func foldDepth(deep int, o Options) int {
 
 // printer lays out JSON token by token, exactly as in the source except for escapes of
 // printable characters. It stops at the output limit, so memory is bounded. The source is
-// valid but may be truncated.
+// valid.
 type printer struct {
-	b        *builder
-	src      []byte
-	i        int
-	fold     int
-	foldRoot bool // the outermost value is folded
-	start    int  // start of the output in the arena
-	from     int  // start of the open line in the arena
-	ink      ink
-	full     bool
-	node     uint64 // of the current value
+	b     *builder
+	src   []byte
+	i     int
+	fold  int
+	start int // start of the output in the arena
+	from  int // start of the open line in the arena
+	ink   ink
+	full  bool
+	node  uint64 // of the current value
 }
 
 // Hash constants for node ids. An id depends on the path of a node, so newer documents
@@ -116,23 +110,13 @@ func childID(node uint64, name []byte) uint64 {
 
 func (p *printer) space() { p.i = rawjson.AfterSpace(p.src, p.i) }
 
-func (p *printer) more() bool { return !p.full && p.i < len(p.src) }
-
-// scan returns the index after the next value, or skips a truncated one.
-func (p *printer) scan() (end int, ok bool) {
-	end, err := rawjson.Scan(p.src, p.i)
-	if err != nil {
-		p.i = len(p.src)
-	}
-	return end, err == nil
+// scan returns the index after the next value.
+func (p *printer) scan() int {
+	end, _ := rawjson.Scan(p.src, p.i)
+	return end
 }
 
-func (p *printer) peek() byte {
-	if p.i < len(p.src) {
-		return p.src[p.i]
-	}
-	return 0
-}
+func (p *printer) peek() byte { return p.src[p.i] }
 
 func (p *printer) end(depth int) {
 	p.b.wrap(p.from, line{ink: inkPlain, indent: uint16(min(2*depth, p.b.lineWidth/2))}, 2)
@@ -236,18 +220,14 @@ func (p *printer) value(depth int) {
 		p.container(depth, ']', "item")
 		return
 	}
-	end, ok := p.scan()
-	if !ok {
-		return
-	}
 	i := inkWord
-	switch c := p.src[p.i]; {
+	switch c := p.peek(); {
 	case c == '"':
 		i = inkString
 	case c == '-' || c >= '0' && c <= '9':
 		i = inkNumber
 	}
-	p.token(i, end, depth)
+	p.token(i, p.scan(), depth)
 }
 
 func (p *printer) container(depth int, closer byte, what string) {
@@ -262,7 +242,7 @@ func (p *printer) container(depth int, closer byte, what string) {
 	}
 	node := p.node
 	defer func() { p.node = node }()
-	shut := (p.fold >= 0 && depth > p.fold || p.foldRoot && depth == 0) != p.b.o.Toggled[node]
+	shut := (p.fold >= 0 && depth > p.fold) != p.b.o.Toggled[node]
 	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node, folded: shut})
 	if shut {
 		p.i = start
@@ -271,18 +251,18 @@ func (p *printer) container(depth int, closer byte, what string) {
 	}
 	p.put(inkPunct, opener)
 	p.end(depth)
-	for n := 0; p.more(); n++ {
+	for n := 0; !p.full; n++ {
 		p.node = childID(node, strconv.AppendInt(nil, int64(n), 10))
 		if closer == '}' {
 			from := p.i
 			p.name(depth + 1)
-			if !p.more() {
+			if p.full {
 				return
 			}
 			p.node = childID(node, p.src[from:p.i])
 		}
 		p.value(depth + 1)
-		if !p.more() {
+		if p.full {
 			return
 		}
 		p.space()
@@ -302,24 +282,18 @@ func (p *printer) container(depth int, closer byte, what string) {
 }
 
 func (p *printer) name(depth int) {
-	end, ok := p.scan()
-	if !ok {
+	p.token(inkName, p.scan(), depth)
+	if p.full {
 		return
 	}
-	p.token(inkName, end, depth)
 	p.space()
-	if p.more() {
-		p.i++
-		p.space()
-		p.put(inkPunct, ": ")
-	}
+	p.i++ // the colon
+	p.space()
+	p.put(inkPunct, ": ")
 }
 
 func (p *printer) putFolded(opener, closer, what string) {
-	end, ok := p.scan()
-	if !ok {
-		return
-	}
+	end := p.scan()
 	raw, n := p.src[p.i:end], 0
 	for range rawjson.Members(raw) {
 		n++

@@ -10,12 +10,11 @@ import (
 //
 // It is not a CommonMark parser, because its time must be linear for untrusted text.
 // goldmark takes 14 s for 100 KB of ">" or "[](".
-func (b *builder) markdown(text string, size int64) {
-	if text == "" && size == 0 {
+func (b *builder) markdown(text string) {
+	if text == "" {
 		b.empty()
 		return
 	}
-	size = max(size, int64(len(text)))
 	shown, _ := truncate(text, b.o.MaxBytes)
 	m := &markdown{b: b}
 	for s := range strings.Lines(termtext.Text(shown)) {
@@ -26,7 +25,7 @@ func (b *builder) markdown(text string, size int64) {
 	}
 	m.endTable()
 	m.flush()
-	b.noteTruncation(int64(len(shown)), size)
+	b.noteTruncation(len(shown), len(text))
 }
 
 // markdown is the state between lines: an open paragraph, list or fence.

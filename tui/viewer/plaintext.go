@@ -39,7 +39,7 @@ func (k *Section) plain() string {
 	case Hex:
 		var out strings.Builder
 		out.WriteString(plainFields([]Field{
-			{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(max(k.Size, int64(len(k.Data))))},
+			{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(int64(len(k.Data)))},
 		}))
 		for s := range dump(k.Data[:min(len(k.Data), hexShown)], defaultWidth) {
 			out.WriteString(s)

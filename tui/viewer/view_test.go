@@ -116,16 +116,16 @@ func TestSearchFindsAcrossWrapsAndStyles(t *testing.T) {
 }
 
 func TestATallySaysInHowMuchWasSearched(t *testing.T) {
-	text := func(size int64) Section { return Section{Kind: Text, Text: "one two", Size: size} }
+	text := func(size int) Section { return Section{Kind: Text, Text: "one" + strings.Repeat(".", size-3)} }
 	for want, blocks := range map[string][]Section{
-		"1 of 1 here":                       {text(0)},
-		"1 of 1 in the first 7 of 99 B":     {text(99)},
-		"1 of 1 in the first 7 of 50 B":     {text(50), {Kind: Text, Text: "three"}},
-		"1 of 2 in the first 14 of 100 B":   {text(50), text(50)},
-		"0 of 0 in the first 5 of 80 B":     {{Kind: Markdown, Text: "three", Size: 80}},
-		"1 of 1 in the first 7 B of 2.0 kB": {{Kind: JSON, Data: []byte(`["one",`), Size: 2048}},
+		"1 of 1 here":                        {text(30)},
+		"1 of 1 in the first 40 of 99 B":     {text(99)},
+		"1 of 1 in the first 40 of 50 B":     {text(50), {Kind: Text, Text: "three"}},
+		"1 of 2 in the first 80 of 100 B":    {text(50), text(50)},
+		"0 of 0 in the first 40 of 80 B":     {{Kind: Markdown, Text: strings.Repeat("three", 16)}},
+		"1 of 1 in the first 40 B of 2.0 kB": {text(2048)},
 	} {
-		v := viewOf(t, Options{}, blocks...)
+		v := viewOf(t, Options{MaxBytes: 40}, blocks...)
 		v.Search("one")
 		require.Equal(t, want, v.MatchPosition("here"))
 	}

@@ -66,12 +66,10 @@ type Section struct {
 	Text   string // of Text, Markdown, Note and Error
 	Data   []byte // of JSON and Hex; the caller must not change it later
 	MIME   string
-	Size   int64 // total bytes if Text or Data is truncated, or 0
 	// Unmarked excludes the section from [Doc.Mark], for text about the content.
 	Unmarked bool
 	// Start makes the section the target of [View.ToStart].
 	Start bool
-	Shut  bool // of JSON: its outermost value is folded
 }
 
 // Tab is a named part of what a detail shows. Sections may run in a command.
@@ -177,7 +175,7 @@ type Doc struct {
 	width    int
 	longest  int // cells of the longest line
 	// Bytes of the truncated sections: shown and total.
-	shown, size int64
+	shown, size int
 }
 
 type docNode struct {
