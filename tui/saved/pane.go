@@ -76,7 +76,7 @@ const (
 	stateChanged = "changed" // only the answer or the definition differs
 )
 
-// New returns the pane and sets [uicontext.Context.SaveCall] and SaveRecord.
+// New returns the pane and sets [uicontext.Context.SaveCall].
 func New(a *pane.Layout) *Pane {
 	p := &Pane{app: a, marks: compare.NewMarks(a.Context), folded: map[string]bool{}, set: map[string]string{}, trusted: map[string]bool{}}
 	p.table = list.New(a.Ctx, a.Now, row.key, func(r row) string { return r.key() + "\x00" + r.tool }, fields, list.NewOrder[row]("files", nil))
@@ -96,7 +96,7 @@ func New(a *pane.Layout) *Pane {
 			return false
 		}
 	}
-	a.SaveCall, a.SaveRecord = p.saveRequest, p.saveRecord
+	a.SaveCall = p.saveRequest
 	return p
 }
 

@@ -33,18 +33,12 @@ func (p *Pane) whyNotSave() string {
 
 // saveShown saves the request under the cursor in Traffic or Time line.
 func (p *Pane) saveShown() tea.Cmd {
-	r, _ := p.app.Logs().Traffic.Table.Selected()
-	if r.Seq == 0 {
-		return p.app.Complain("the request is running; wait for its answer")
-	}
-	return p.saveRecord(r.Seq)
-}
-
-// saveRecord saves a request of Traffic.
-func (p *Pane) saveRecord(seq uint64) tea.Cmd {
 	a := p.app
-	rec, ok := a.Reg.Traffic().Record(seq)
+	r, _ := a.Logs().Traffic.Table.Selected()
+	rec, ok := a.Reg.Traffic().Record(r.Seq)
 	switch {
+	case r.Seq == 0:
+		return a.Complain("the request is running; wait for its answer")
 	case !ok:
 		return a.Complain("the request was evicted by newer traffic")
 	case rec.Direction != registry.ToServer:

@@ -41,11 +41,9 @@ type Context struct {
 	After    func(d time.Duration, msg tea.Msg) tea.Cmd
 	Wake     func() // wakes the UI; never blocks
 	// SaveCall asks for a name and saves a request as a file. answer may be empty.
-	// SaveRecord saves a request of Traffic by its number.
-	SaveCall   func(method string, params json.RawMessage, answer savedcall.Answer) tea.Cmd
-	SaveRecord func(seq uint64) tea.Cmd
-	KeyOf      func(action string) string // an action's key, for texts
-	Actions    keymap.Map                 // with the config's keys
+	SaveCall func(method string, params json.RawMessage, answer savedcall.Answer) tea.Cmd
+	KeyOf    func(action string) string // an action's key, for texts
+	Actions  keymap.Map                 // with the config's keys
 	// Endpoint is this Goblin as clients reach it, for commands and snippets.
 	Endpoint export.Endpoint
 
