@@ -42,7 +42,6 @@ type window struct {
 	movedAt  time.Time      // when the cursor lost its row
 	listRect uicontext.Rect // as last drawn
 	viewRect uicontext.Rect
-	width    int // of the built detail
 	gen      int
 	shown    string            // key of the built detail
 	texts    map[uint64]string // arguments of stopped requests
@@ -185,7 +184,6 @@ func (w *window) build() tea.Cmd {
 	w.gen++
 	gen, r, a := w.gen, w.selected(), w.rules.app
 	_, detail := w.split(max(a.W-4, 1), max(a.H-4, 1))
-	w.width = detail.W
 	ctx, lk, keep := a.Ctx, a.Theme, w.shown == r.key
 	if r.key == "" {
 		w.view.Show(nil, false)

@@ -36,7 +36,6 @@ type View struct {
 	cursor, top int
 	height      int // of the lines, as last drawn
 	sideways    int // cells scrolled right
-	running     bool
 	gen         int
 }
 
@@ -362,8 +361,6 @@ func (v *View) whyNotRun() string {
 		return "A and B are different methods"
 	case v.a.call.ParamsCut:
 		return "the arguments of A are truncated"
-	case v.running:
-		return "the call is running"
 	}
 	return ""
 }

@@ -62,10 +62,10 @@ var attributes = Palette{
 type Glyphs struct {
 	ASCII bool
 
-	Cursor, Tick, On, Asked, Off, Refused       string
+	Cursor, Tick, On, Asked, Refused            string
 	Up, Starting, Disabled, Failed              string
 	Template, Delta, New, To, From, Sep, Folded string
-	Ellipsis, Check, Box, Edge, Scroll, Updated string
+	Ellipsis, Check, Box, Edge                  string
 	Rising, Falling                             string // sort order of columns
 
 	TopLeft, TopRight, BottomLeft, BottomRight     string
@@ -73,10 +73,10 @@ type Glyphs struct {
 }
 
 var unicodeGlyphs = Glyphs{
-	Cursor: ">", Tick: "▪", On: "●", Asked: "◌", Off: "○", Refused: "!",
+	Cursor: ">", Tick: "▪", On: "●", Asked: "◌", Refused: "!",
 	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
 	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
-	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎", Scroll: "┃", Updated: "Δ",
+	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎",
 	Rising: "↑", Falling: "↓",
 	TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
 	Horizontal: "─", Vertical: "│", TeeLeft: "├", TeeRight: "┤", Cross: "┼",
@@ -84,10 +84,10 @@ var unicodeGlyphs = Glyphs{
 
 var asciiGlyphs = Glyphs{
 	ASCII:  true,
-	Cursor: ">", Tick: "#", On: "*", Asked: "~", Off: "-", Refused: "!",
+	Cursor: ">", Tick: "#", On: "*", Asked: "~", Refused: "!",
 	Up: "*", Starting: "~", Disabled: "-", Failed: "!",
 	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+",
-	Ellipsis: ".", Check: "x", Box: "_", Edge: "|", Scroll: "#", Updated: "^",
+	Ellipsis: ".", Check: "x", Box: "_", Edge: "|",
 	Rising: "^", Falling: "v",
 	TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
 	Horizontal: "-", Vertical: "|", TeeLeft: "+", TeeRight: "+", Cross: "+",
