@@ -84,7 +84,15 @@ func (c *Catalog) checkServer(ctx context.Context, name string, found int) error
 			continue
 		}
 		switch registry.State(s.State) {
-		case registry.StateReady, registry.StateSleeping, "":
+		case registry.StateReady:
+			switch {
+			case s.Error != "": // a list failed
+				return &UnreachableError{fmt.Errorf("server %q: %s", s.Name, s.Error)}
+			case !s.Listed:
+				return &UnreachableError{fmt.Errorf("server %q: is ready, but did not answer its list requests yet", s.Name)}
+			}
+			continue
+		case registry.StateSleeping, "":
 			continue
 		}
 		reason := registry.State(s.State).Label()

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/gateway/atomicfile"
+	"goblin/gateway/calltest"
 	"goblin/gateway/childproc"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
@@ -132,7 +133,11 @@ func (a *App) printCheck(f *checkFlags, cfg *config.Config, s *config.Server, r 
 		}
 		return errReported(cli.CodeConnect)
 	}
-	if err := a.printResult(r, r.Text()); err != nil {
+	text := r.Text()
+	if a.isGitHub() {
+		text = calltest.WithoutCommands(text)
+	}
+	if err := a.printResult(r, text); err != nil {
 		return err
 	}
 	if r.Errors > 0 || f.strict && r.Warnings > 0 {

@@ -235,7 +235,7 @@ func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
 func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	var down, suggested []string
 	for _, s := range d.servers {
-		if isMissing(s) {
+		if lacksEntries(s) {
 			down = append(down, stateText(s))
 			if slices.Contains(likely, s.Name) {
 				suggested = append(suggested, stateText(s))

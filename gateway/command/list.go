@@ -114,7 +114,7 @@ func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []d
 		if isMissing(s) {
 			down++
 		}
-		if q.Kind != "servers" && (isMissing(s) || waitsForProject(s)) {
+		if q.Kind != "servers" && (lacksEntries(s) || waitsForProject(s)) {
 			a.Warn("%s", stateText(s))
 		}
 	}

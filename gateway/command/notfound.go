@@ -62,7 +62,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	}
 	var down, why []string
 	for _, s := range status.Servers {
-		if isMissing(s) && (only == nil || slices.Contains(only, s.Name)) {
+		if lacksEntries(s) && (only == nil || slices.Contains(only, s.Name)) {
 			down, why = append(down, s.Name), append(why, stateText(s))
 		}
 	}

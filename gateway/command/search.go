@@ -100,7 +100,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q daemon.Search
 
 func (a *App) warnMissing(servers []daemon.Server, only []string) {
 	for _, s := range servers {
-		if isMissing(s) && (only == nil || slices.Contains(only, s.Name)) {
+		if lacksEntries(s) && (only == nil || slices.Contains(only, s.Name)) {
 			a.Warn("%s", stateText(s))
 		}
 	}

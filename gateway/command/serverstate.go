@@ -14,6 +14,11 @@ func isMissing(s daemon.Server) bool {
 	return isUnready(s.State) && (!starts || s.Remembered.IsZero())
 }
 
+// lacksEntries reports whether entries are unknown, or a list failed.
+func lacksEntries(s daemon.Server) bool {
+	return isMissing(s) || s.State == string(registry.StateReady) && s.Error != ""
+}
+
 // waitsForProject reports whether a server starts with the first client that has a
 // project.
 func waitsForProject(s daemon.Server) bool {

@@ -300,6 +300,9 @@ func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 			}
 		}
 	}
+	if err == nil {
+		s.setListError(g, "")
+	}
 	if complaint != "" {
 		s.note(slog.LevelWarn, g.method+": "+complaint)
 	}
@@ -362,9 +365,26 @@ func (s *Server) filterItems(g *listKind, items [][]byte) (kept [][]byte, denied
 }
 
 func (s *Server) reportListFailure(g *listKind, err error) {
-	s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, errorReason(err)))
+	reason := errorReason(err)
+	s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, reason))
+	s.setListError(g, reason)
 	if s.opt.Hooks.ListFailed != nil {
 		s.opt.Hooks.ListFailed(s.cfg.Name, g.method, err)
+	}
+}
+
+// setListError makes a failed list the server's last error. It removes that error if
+// reason is "".
+func (s *Server) setListError(g *listKind, reason string) {
+	prefix := g.method + " failed: "
+	s.stateMu.Lock()
+	known := s.state.LastError
+	s.stateMu.Unlock()
+	switch {
+	case reason != "" && known == "":
+		s.setState(func(st *registry.ServerState) { st.LastError = prefix + reason })
+	case reason == "" && strings.HasPrefix(known, prefix):
+		s.setState(func(st *registry.ServerState) { st.LastError = "" })
 	}
 }
 

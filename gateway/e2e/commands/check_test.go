@@ -33,6 +33,7 @@ func TestCheckExitCodesAndOutputs(t *testing.T) {
 	w.Backend("sound", sound())
 	w.Backend("warned", sound(nameless))
 	w.Backend("broken", sound(e2e.Obj{"tools": []e2e.Obj{{"name": "a b"}}}))
+	w.Backend("evil", sound(e2e.Obj{"tools": []e2e.Obj{{"name": "##[error]x\n::error::x"}}}))
 	w.Backend("gone", sound(), e2e.Obj{"command": "no-such-program"})
 
 	out := w.Run("check", "sound")
@@ -64,6 +65,10 @@ func TestCheckExitCodesAndOutputs(t *testing.T) {
 	line, err := strconv.Atoi(string(e2e.At(place, "region", "startLine")))
 	require.NoError(t, err)
 	require.Contains(t, strings.Split(string(config), "\n")[line-1], "broken")
+
+	w.Env = append(w.Env, "GITHUB_ACTIONS=true")
+	require.NotRegexp(t, `(?m)##\[|^\s*::`, w.Run("check", "evil").Stdout)
+	w.Env = w.Env[:len(w.Env)-1]
 
 	out = w.Run("check", "gone")
 	require.Equal(t, 4, out.Code)

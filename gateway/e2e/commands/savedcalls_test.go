@@ -213,6 +213,22 @@ func TestSavedCallsWithoutAnswerFail(t *testing.T) {
 	require.Equal(t, e2e.ExitConnect, w.Run("test", "saved/x").Code)
 }
 
+func TestFailedListsAreTheReasonOfMissingEntries(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}, "on": e2e.Obj{"tools/list": e2e.Actions(
+		e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32000, "message": "no database"}}),
+	)}})
+	save(t, w, map[string]string{"1.yaml": "call: shop_buy\n"})
+	out := w.Run("test")
+	require.Equal(t, e2e.ExitConnect, out.Code, out.Stdout)
+	require.Regexp(t, `1\.yaml:1: server "shop": tools/list failed: .*no database`, out.Stdout)
+	out = w.Run("call", "shop_buy")
+	require.Equal(t, e2e.ExitConnect, out.Code)
+	require.Regexp(t, `server "shop" is ready: tools/list failed: .*no database`, out.Stderr)
+	require.Contains(t, w.Run("list", "tools").Stderr, "tools/list failed")
+}
+
 func TestUpdateAcceptsAnswersAndDefinitions(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
