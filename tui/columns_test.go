@@ -60,8 +60,8 @@ func TestColumnsMakeRoomInTheirOrder(t *testing.T) {
 	}{
 		{"2", "name", []string{"name RDIW title server description", "name RDIW title description", "name RDIW description", "name RDIW"}},
 		{"5 ]", "", []string{
-			"time↑ client method name status took size arguments", "time↑ client method name status took size",
-			"time↑ client method name status took", "client method name status took", "method name status took", "method name status",
+			"time↑ client method name status took size arguments", "time↑ client method name status took arguments",
+			"time↑ client method name status took size", "time↑ client method name status took", "client method name status took", "method name status took", "method name status",
 		}},
 		{"4", "", []string{
 			"server URI name title MIME type size", "server URI name MIME type size", "server URI MIME type size", "server URI MIME type", "server URI",

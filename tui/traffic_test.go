@@ -372,14 +372,15 @@ func TestTrafficBesideADetailHasTheClient(t *testing.T) {
 
 func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
 	t.Parallel()
-	r := newExampleUI(t, 160, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "gone", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour, Status: registry.StatusLeft})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "asks", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour + 20*time.Millisecond, UserWait: time.Hour, UserAsked: true, Status: "success"})
 	r.refresh(registry.Traffic).keys("5 ] F")
 	require.Contains(t, r.line("gone"), "client left")
 	require.NotContains(t, r.line("gone"), "!")
-	require.Contains(t, r.line("asks"), "waited 1 h 0 min")
-	require.Contains(t, r.line("asks"), "20 ms")
+	require.Regexp(t, `20 ms +1 h 0 min`, r.line("asks"))
+	require.Regexp(t, "took +waited arguments", r.line("status"))
+	require.Contains(t, r.line("claude-code"), "city=Oslo")
 	r.keys("/ e r r : y e s enter")
 	require.NotContains(t, r.screen(), "client left")
 	r.keys("esc F 1 j j enter")

@@ -18,7 +18,7 @@ type Column[R any] struct {
 	PreferredWidth int    // hidden if narrower; 0: the full width
 	NeededWidth    int    // kept before higher values of Priority; 0: the full width
 	Optional       bool   // shown only if all others fit; lowest in rank
-	Fills          bool   // shown only if all others fit in most rows; needs the highest Priority
+	Fills          bool   // shown only if all others fit in most rows; only Optional ones may follow in rank
 	AlignRight     bool
 	Dim            bool // unless the row has a style
 	CutMiddle      bool
@@ -220,7 +220,7 @@ func (t *Table[R]) plan(w int) []place {
 		stands[i] = true
 		more := t.shared(places, stands, w)
 		fills := t.cols[places[i].col].Fills
-		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || !fills && narrower(kept, more) || cutsMany(kept, more, fills) {
+		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || !fills && t.narrower(kept, more) || cutsMany(kept, more, fills) {
 			stands[i] = false
 			if t.cols[places[i].col].Optional {
 				continue
@@ -252,13 +252,15 @@ func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
 	return kept
 }
 
-func narrower(places, other []place) bool {
+// narrower reports whether other cuts a column. A filling one may get narrower to twice its
+// preferred width.
+func (t *Table[R]) narrower(places, other []place) bool {
 	j := 0
 	for _, p := range places {
 		for other[j].col != p.col {
 			j++
 		}
-		if other[j].w < p.w {
+		if w := other[j].w; w < p.w && !(t.cols[p.col].Fills && w >= 2*p.wants) {
 			return true
 		}
 	}

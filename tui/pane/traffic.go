@@ -114,9 +114,6 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		if p.app.IsMarked(&r.TrafficRecord) {
 			return p.app.Theme.Accent.On("marked A")
 		}
-		if r.UserWait > 0 {
-			return p.app.Theme.Dim.On("waited " + uicontext.FormatDuration(r.UserWait))
-		}
 		return ""
 	}
 	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Count, r.Last) }
@@ -127,7 +124,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	type column = list.Column[*trafficRow]
-	size := list.NumberColumn("size", 7, 8, func(r *trafficRow) float64 { return float64(recordSize(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
+	size := list.NumberColumn("size", 10, 8, func(r *trafficRow) float64 { return float64(recordSize(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		if r.inFlightID != "" {
 			return "", ""
 		}
@@ -166,9 +163,22 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 			Name: "status", MinWidth: 7, PreferredWidth: 11, Text: func(r *trafficRow) string { return markedStatusText(&r.TrafficRecord) },
 			Show: p.statusCell,
 		},
-		took, size,
-		{Name: "arguments", Priority: 9, MinWidth: 16, PreferredWidth: 20, Fills: true, Unsorted: true, Show: p.callTexts},
+		took,
+		{
+			Name: "waited", Priority: 3, AlignRight: true, Dim: true, Descending: true, Text: waitText,
+			Less: func(a, b *trafficRow) int { return cmp.Compare(a.UserWait, b.UserWait) },
+		},
+		size,
+		{Name: "arguments", Priority: 9, MinWidth: 16, PreferredWidth: 20, Fills: true, Optional: true, Unsorted: true, Show: p.callTexts},
 	}
+}
+
+// waitText returns how long the call waited for the user, or "".
+func waitText(r *trafficRow) string {
+	if r.UserWait <= 0 {
+		return ""
+	}
+	return uicontext.FormatDuration(r.UserWait)
 }
 
 func (p *Logs) isOtherDay(r *trafficRow) bool {
