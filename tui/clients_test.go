@@ -52,9 +52,11 @@ func TestSilentClientsAreNotCounted(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	quiet := 4 * time.Minute
 	r.reg.SetSession(registry.Session{ID: "c2", Transport: "http", Client: "inspector", IdleTime: func() time.Duration { return quiet }})
-	require.Contains(t, r.tick(time.Second).screen(), "clients 2")
+	require.Contains(t, r.keys("9").tick(time.Second).screen(), "clients 2")
 	quiet = 14 * time.Minute
 	require.Contains(t, r.tick(time.Second).screen(), "clients 1")
+	require.Contains(t, r.line("inspector"), "silent for 14 min, probably disconnected")
+	require.Contains(t, r.setState("legacy", registry.ServerState{State: registry.StateReady}).screen(), "4 of 4 servers up, 1 client, ")
 	require.Contains(t, r.keys("0").line("inspector"), "silent for 14 min")
 	require.Contains(t, r.screen(), "Clients 3, 1 silent")
 	r.keys("esc q")

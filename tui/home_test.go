@@ -92,6 +92,20 @@ func TestTheKeyOfAlertsGoesThroughAllOfThem(t *testing.T) {
 	require.Contains(t, r.keys("!").line("│>"), "weather", "then the cycle continues")
 }
 
+func TestAlertsAreNumberedAsTheHeaderCountsThem(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 120, 40, "idle", "off", "down", "files").setReady("files")
+	for name, state := range map[string]registry.State{"idle": registry.StateSleeping, "off": registry.StateDisabled, "down": registry.StateFailed} {
+		r.setState(name, registry.ServerState{State: state})
+	}
+	r.reg.SetUnapproved("files", []registry.UnapprovedTool{{Server: "files", Name: "read"}, {Server: "files", Name: "write"}})
+	r.refresh(registry.AllChanges).keys("9")
+	require.Regexp(t, `(?s) down .* files .* idle .* off `, r.screen(), "servers that run are above idle ones")
+	require.Contains(t, r.screen(), "3 alerts (!)")
+	require.Contains(t, r.keys("!").screen(), "Alert 1 of 3")
+	require.Contains(t, r.keys("!").screen(), "Alerts 2 to 3 of 3")
+}
+
 func TestWithoutAlertsHomeSaysWhatRuns(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "files").setReady("files").keys("9")

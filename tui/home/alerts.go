@@ -42,10 +42,11 @@ type alert struct {
 	targets []target
 }
 
-// target is one place of an alert.
+// target is one place of an alert. count is the number of things there, or 0 for one.
 type target struct {
-	key  string
-	show func() tea.Cmd
+	key   string
+	show  func() tea.Cmd
+	count int
 }
 
 func (al alert) key() string { return fmt.Sprint(int(al.kind)) }
@@ -99,7 +100,7 @@ func (p *Pane) stoppedRequests() alert {
 	al := alert{kind: stoppedRequests, does: p.app.KeyOf("open") + " decides"}
 	var names []string
 	for _, s := range p.app.Reg.Rules().Stopped {
-		al.targets = append(al.targets, target{breakpoints.StopKey(s.ID), func() tea.Cmd { return p.rules.ShowStop(s.ID) }})
+		al.targets = append(al.targets, target{key: breakpoints.StopKey(s.ID), show: func() tea.Cmd { return p.rules.ShowStop(s.ID) }})
 		names = append(names, strings.TrimSpace(s.Client+" "+cmp.Or(s.Name, s.Method)))
 	}
 	if al.count = len(names); al.count > 0 {
@@ -114,7 +115,7 @@ func (p *Pane) serverRequests() alert {
 	if al.count == 1 {
 		al.text = "request from a server waits for you"
 	}
-	al.targets = []target{{"question", p.questions.Answer}}
+	al.targets = []target{{"question", p.questions.Answer, al.count}}
 	return al
 }
 
@@ -133,7 +134,7 @@ func (p *Pane) invalidConfig() alert {
 	}
 	return alert{
 		kind: invalidConfig, count: 1, text: uicontext.SanitizeLine(text + " " + m.Text), does: p.app.KeyOf("editor") + " edits it",
-		targets: []target{{"config", func() tea.Cmd { return dialog.NewMistakes(p.app.Context) }}},
+		targets: []target{{key: "config", show: func() tea.Cmd { return dialog.NewMistakes(p.app.Context) }}},
 	}
 }
 
@@ -146,7 +147,7 @@ func (p *Pane) failedServers() alert {
 			continue
 		}
 		name := s.Name
-		al.targets = append(al.targets, target{"server " + name, func() tea.Cmd { return p.app.ShowServer(name) }})
+		al.targets = append(al.targets, target{key: "server " + name, show: func() tea.Cmd { return p.app.ShowServer(name) }})
 		names = append(names, name)
 		if len(names) == 1 {
 			al.text = "server down: " + uicontext.SanitizeLine(name+", "+p.app.Problem(s))
@@ -165,10 +166,11 @@ func (p *Pane) failedServers() alert {
 func (p *Pane) changedTools() alert {
 	al := alert{kind: changedTools, count: len(p.unapproved), does: p.app.KeyOf("approve") + " shows the changes"}
 	var names, listed []string // listed are servers
-	catalog, seen := p.app.Reg.Load(), map[string]bool{}
+	catalog, seen, of := p.app.Reg.Load(), map[string]bool{}, map[string]int{}
 	for i := range p.unapproved {
 		t := &p.unapproved[i]
 		server := t.Server
+		of[server]++
 		if len(names) < maxNamed {
 			names = append(names, server+"/"+t.Name)
 		}
@@ -178,14 +180,18 @@ func (p *Pane) changedTools() alert {
 		}
 	}
 	if len(listed) > 0 {
+		n := 0
+		for _, server := range listed {
+			n += of[server]
+		}
 		al.targets = append(al.targets, target{"tools " + strings.Join(listed, " "), func() tea.Cmd {
 			return p.app.ShowFiltered(pane.PaneTools, "changed:yes")
-		}})
+		}, n})
 	}
 	for i := range p.unapproved { // the detail of a server shows its hidden tools
 		if server := p.unapproved[i].Server; !seen[server] {
 			seen[server] = true
-			al.targets = append(al.targets, target{"tools " + server, func() tea.Cmd { return p.app.ShowServer(server) }})
+			al.targets = append(al.targets, target{"tools " + server, func() tea.Cmd { return p.app.ShowServer(server) }, of[server]})
 		}
 	}
 	if al.count > 0 {
@@ -257,7 +263,7 @@ func (p *Pane) findSlow() tea.Cmd {
 func (p *Pane) slowCalls() alert {
 	al := alert{kind: slowCalls, count: len(p.slow), does: p.app.KeyOf("cancel") + " cancels it"}
 	for _, s := range p.slow {
-		al.targets = append(al.targets, target{"slow " + keyOf(&s.TrafficRecord), func() tea.Cmd { return p.app.ShowRequest(&s.TrafficRecord) }})
+		al.targets = append(al.targets, target{key: "slow " + keyOf(&s.TrafficRecord), show: func() tea.Cmd { return p.app.ShowRequest(&s.TrafficRecord) }})
 	}
 	if al.count > 0 {
 		first := p.slow[0]
@@ -277,7 +283,7 @@ func (p *Pane) brokenRecording() alert {
 	}
 	return alert{
 		kind: brokenRecording, count: 1, text: text, does: p.app.KeyOf("open") + " shows the log",
-		targets: []target{{"recording", p.app.ShowOwnLog}},
+		targets: []target{{key: "recording", show: p.app.ShowOwnLog}},
 	}
 }
 
@@ -343,9 +349,24 @@ func (p *Pane) Next() tea.Cmd {
 	}
 	p.shown = shown
 	if len(all) > 1 {
-		p.app.Say("Alert %d of %d; %s goes to the next", next+1, len(all), p.app.KeyOf("mistakes"))
+		p.app.Say("%s; %s goes to the next", position(all, next), p.app.KeyOf("mistakes"))
 	}
 	return tea.Batch(cmd, p.lead(all[next]))
+}
+
+// position returns the number of a target among all alerts, as the header counts them.
+func position(all []target, at int) string {
+	from, n, total := 1, 0, 0
+	for i, t := range all {
+		if i == at {
+			from, n = total+1, max(t.count, 1)
+		}
+		total += max(t.count, 1)
+	}
+	if n > 1 {
+		return fmt.Sprintf("Alerts %d to %d of %d", from, from+n-1, total)
+	}
+	return fmt.Sprintf("Alert %d of %d", from, total)
 }
 
 // lead shows a target.

@@ -167,7 +167,10 @@ func (p *Pane) clientColumns() []list.Column[client] {
 		number("calls", 1, func(c client) int { return c.calls }, nil),
 		number("err", 2, func(c client) int { return c.failed }, p),
 		{Name: "now", Priority: 4, MinWidth: 12, PreferredWidth: 30, Fills: true, Unsorted: true, Show: func(c client, _ int) (string, theme.Style) {
-			if c.from.IsZero() {
+			switch d := c.SilentFor(); { // it grows without a change
+			case c.from.IsZero() && d > 0:
+				return "silent for " + termtext.Age(d) + ", probably disconnected", p.app.Theme.Dim
+			case c.from.IsZero():
 				return c.now, p.app.Theme.Dim
 			}
 			return c.now + " " + termtext.Age(p.app.Now().Sub(c.from)), ""
@@ -239,15 +242,24 @@ func (p *Pane) statusStyle(c *call) theme.Style {
 	return ""
 }
 
-// listServers lists failed servers first.
+// listServers lists failed servers first, then those that run, idle and disabled ones.
 func (p *Pane) listServers() tea.Cmd {
 	rows := make([]server, len(p.states))
 	for i := range p.states {
 		rows[i] = server{p.states[i], p.ofServer[p.states[i].Name]}
 	}
-	slices.SortStableFunc(rows, func(a, b server) int {
-		return cmp.Compare(boolRank(!pane.IsDown(a.ServerState)), boolRank(!pane.IsDown(b.ServerState)))
-	})
+	rank := func(s registry.ServerState) int {
+		switch {
+		case pane.IsDown(s):
+			return 0
+		case s.State == registry.StateDisabled:
+			return 3
+		case s.State == registry.StateReady || s.State == registry.StateConnecting:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(rows, func(a, b server) int { return cmp.Compare(rank(a.ServerState), rank(b.ServerState)) })
 	return p.servers.Refresh(len(rows), func() []server { return rows }, func() tea.Cmd { return nil })
 }
 
@@ -282,8 +294,6 @@ func (p *Pane) listClients() tea.Cmd {
 			c.now = fmt.Sprintf("! %d stopped", stopped[s.ID])
 		case runs:
 			c.now, c.from = strings.TrimSpace(uicontext.SanitizeLine(r.Method+" "+r.Name)), r.Time
-		case s.SilentFor() > 0:
-			c.now = "silent for " + termtext.Age(s.SilentFor()) + ", probably disconnected"
 		}
 		switch {
 		case s.ID == own:
@@ -378,7 +388,7 @@ func (p *Pane) runs() string {
 		}
 	}
 	for i := range p.clients.Rows {
-		if !p.clients.Rows[i].Screen {
+		if c := &p.clients.Rows[i]; !c.Screen && c.SilentFor() == 0 {
 			clients++
 		}
 	}
