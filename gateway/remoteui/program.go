@@ -112,7 +112,7 @@ const statusNotFound = 127
 
 type signalError struct{ signal string }
 
-func (s signalError) Error() string { return "killed by signal " + s.signal }
+func (s signalError) Error() string { return "killed by " + s.signal }
 
 type exitError struct{ status int }
 

@@ -45,7 +45,7 @@ func (c *console) run(ctx context.Context, command, file string) error {
 		case ws.Stopped():
 			c.stopWith(pid, own, cmd.SysProcAttr.Foreground)
 		case ws.Signaled():
-			return signalError{ws.Signal().String()}
+			return signalError{unix.SignalName(ws.Signal())}
 		case ws.ExitStatus() != 0:
 			return exitError{ws.ExitStatus()}
 		default:

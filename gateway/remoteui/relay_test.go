@@ -443,7 +443,7 @@ func TestScreenThatEndsTakesItsProgramAlong(t *testing.T) {
 }
 
 func TestWhatAProgramThatWasEndedLeftOnIsSwitchedOff(t *testing.T) {
-	const left = "\x1b[?1049h\x1b[?25l\x1b[?1002h\x1b[?2004hpaging"
+	const left = "\x1b[?1049h\x1b[?25l\x1b[?1002h\x1b[?2004h\x1b[2;5r\x1b(0paging"
 	dir := t.TempDir()
 	pager := filepath.Join(dir, "pager")
 	for name, end := range map[string]string{"a signal": "kill -KILL $$", "the screen's end": "sleep 1000", "a signal within a shell": "kill -KILL $$"} {
@@ -462,7 +462,7 @@ func TestWhatAProgramThatWasEndedLeftOnIsSwitchedOff(t *testing.T) {
 				s.cancel()
 			}
 			off := s.expect("\x1b[?1049l")
-			for _, want := range []string{"\x1b[m", "\x1b[?1002l", "\x1b[?2004l", "\x1b[?25h"} {
+			for _, want := range []string{"\x1b[m", "\x1b[?1002l", "\x1b[?2004l", "\x1b[?25h", "\x1b[r", "\x1b(B"} {
 				require.Contains(t, off, want)
 			}
 			require.Error(t, <-opened)
