@@ -108,7 +108,7 @@ func (i *Stack) reload(meant bool) bool {
 	}
 	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.servedConfig.Servers) > 0 {
 		// the file is usually half-written
-		err = errors.New(i.o.Config.Path + ": no servers configured; to stop Goblin, run goblin stop")
+		err = &config.Errors{Problems: []config.Problem{{File: i.o.Config.Path, Text: "no servers configured; to stop Goblin, run goblin stop"}}}
 	}
 	if err != nil {
 		i.reportInvalid(err)
