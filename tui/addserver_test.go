@@ -206,9 +206,11 @@ func TestASearchThatFailsSaysWhatToDo(t *testing.T) {
 	r.keys("1 a").typeText("weather")
 	require.Contains(t, r.screen(), `! cannot search: query x: no route\x1b[2J`)
 	require.Contains(t, r.screen(), "Check the network")
-	r.backend.registry = finds()
+	r.backend.registry = func(context.Context, []string) (*candidate.SearchResult, error) {
+		return &candidate.SearchResult{Registry: "https://registry.example", Invalid: 3}, nil
+	}
 	r.typeText("s")
-	require.Contains(t, r.screen(), "No matches at https://registry.example; try other words.")
+	require.Contains(t, r.screen(), "invalid entries: 3; No matches at https://registry.example; try other words.")
 }
 
 func TestAConfigThatCannotBeChangedIsReportedFirst(t *testing.T) {

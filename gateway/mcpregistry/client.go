@@ -28,6 +28,9 @@ const (
 	pageSize  = 100
 )
 
+// badURLFix is the fix for answers that are not those of a registry.
+const badURLFix = "check that it is an MCP registry (API v0.1)"
+
 // Client queries one registry. Its methods are safe for concurrent use.
 type Client struct {
 	BaseURL string // of its URL
@@ -87,6 +90,9 @@ func (c *Client) Search(ctx context.Context, words []string, most int) (*SearchR
 			q.Set("cursor", cursor)
 		}
 		a, err := c.ask(ctx, "/v0.1/servers?"+q.Encode())
+		if errors.Is(err, ErrNotFound) {
+			return nil, fmt.Errorf("%s returned HTTP 404; %s", c.BaseURL, badURLFix)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +118,7 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(a.body, &page); err != nil {
-		return "", fmt.Errorf("the answer is not a list of servers: %w", err)
+		return "", errors.New("the answer is not a list of servers; " + badURLFix)
 	}
 	if a.cached && (f.Cached.IsZero() || a.at.Before(f.Cached)) {
 		f.Cached = a.at
@@ -257,6 +263,14 @@ func safeRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// timeoutError replaces an error after the time limit.
+func timeoutError(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errors.New("no answer in time")
+	}
+	return err
+}
+
 func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
@@ -272,7 +286,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 			return nil, context.Canceled
 		}
-		return nil, fmt.Errorf("query %s: %w: %w", c.BaseURL, errUnavailable, err)
+		return nil, fmt.Errorf("query %s: %w: %w", c.BaseURL, errUnavailable, timeoutError(ctx, err))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
@@ -282,13 +296,13 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("%w: %s returned HTTP %d", errUnavailable, c.BaseURL, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s returned HTTP %d; check that it is an MCP registry (API v0.1)", c.BaseURL, resp.StatusCode)
+		return nil, fmt.Errorf("%s returned HTTP %d; %s", c.BaseURL, resp.StatusCode, badURLFix)
 	case err != nil:
-		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.BaseURL, errUnavailable, err)
+		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.BaseURL, errUnavailable, timeoutError(ctx, err))
 	case len(body) > maxBody:
 		return nil, fmt.Errorf("%s: answer larger than %d MiB", c.BaseURL, maxBody>>20)
 	case !json.Valid(body):
-		return nil, fmt.Errorf("%s: the answer is not JSON; check that it is an MCP registry (API v0.1)", c.BaseURL)
+		return nil, fmt.Errorf("%s: the answer is not JSON; %s", c.BaseURL, badURLFix)
 	}
 	return body, nil
 }

@@ -228,7 +228,7 @@ func TestRegistriesThatAnswerBadly(t *testing.T) {
 			w.Header().Set("Location", "/again")
 			w.WriteHeader(http.StatusFound)
 		}, "too many redirects", nil, 0, false},
-		"not there":       {func(w http.ResponseWriter) { w.WriteHeader(404) }, "not in the registry", nil, 0, false},
+		"not there":       {func(w http.ResponseWriter) { w.WriteHeader(404) }, "returned HTTP 404; check that it is an MCP registry", nil, 0, false},
 		"larger than all": {func(w http.ResponseWriter) { _, _ = w.Write([]byte(`"` + strings.Repeat("x", 17<<20) + `"`)) }, "larger than 16 MiB", nil, 0, false},
 		"in circles":      {encode(page("again", entry(server("a/x", "")))), "the same page repeatedly", nil, 0, false},
 		"without end": {func(w http.ResponseWriter) {
@@ -257,6 +257,15 @@ func TestRegistriesThatAnswerBadly(t *testing.T) {
 			require.Equal(t, tt.bad, found.Invalid)
 		})
 	}
+}
+
+func TestARegistryThatHangs(t *testing.T) {
+	t.Parallel()
+	c := client(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	_, err := c.Search(ctx, []string{"x"}, 100)
+	require.ErrorContains(t, err, "registry unavailable: no answer in time")
 }
 
 func write(text string) func(http.ResponseWriter) {

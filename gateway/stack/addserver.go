@@ -48,7 +48,7 @@ func (i *Stack) SearchRegistry(ctx context.Context, words []string) (*candidate.
 	if err != nil {
 		return nil, err
 	}
-	result := &candidate.SearchResult{Registry: address, HasMore: found.HasMore, Cached: found.Cached}
+	result := &candidate.SearchResult{Registry: address, HasMore: found.HasMore, Invalid: found.Invalid, Cached: found.Cached}
 	missing := missingPrograms()
 	for n := range found.Servers {
 		e := &found.Servers[n]

@@ -65,6 +65,7 @@ type SearchResult struct {
 	Registry string // its URL
 	Servers  []Server
 	HasMore  bool
+	Invalid  int // number of skipped invalid entries
 	// Cached is the time of an old answer that replaced an unreachable registry, or zero.
 	Cached time.Time
 }

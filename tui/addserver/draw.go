@@ -73,6 +73,9 @@ func (d *search) status(w int) string {
 	case d.found.HasMore:
 		text = fmt.Sprintf("first %d at %s; type more words", n, at)
 	}
+	if bad := d.found.Invalid; bad > 0 {
+		text = fmt.Sprintf("invalid entries: %d; %s", bad, text)
+	}
 	if !d.found.Cached.IsZero() {
 		text = "cannot reach the registry; answer of " + d.found.Cached.Local().Format("2006-01-02 15:04") + ": " + text
 	}
