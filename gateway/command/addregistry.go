@@ -19,6 +19,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/mcpregistry"
+	"goblin/registry/candidate"
 	"goblin/registry/termtext"
 )
 
@@ -63,7 +64,7 @@ func (a *App) registryServer(cmd *cobra.Command, args []string, n *addFlags) (s 
 // buildDefinition returns the definition of a registry server, named name or, if that is
 // "", by the registry's short name. On a terminal it asks for missing values and for
 // consent. It stores secrets only after consent.
-func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*mcpregistry.Definition, error) {
+func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*candidate.Definition, error) {
 	f := &n.registry
 	answers := map[string][]string{}
 	for _, pair := range f.set {
@@ -153,7 +154,7 @@ func (a *App) registryEntry(ctx context.Context, client *mcpregistry.Client, nam
 	return e, nil
 }
 
-func (a *App) consent(ctx context.Context, d *mcpregistry.Definition, given bool) error {
+func (a *App) consent(ctx context.Context, d *candidate.Definition, given bool) error {
 	switch {
 	case given:
 		return nil
@@ -244,7 +245,7 @@ const maxAnswers = 50
 
 // askAll asks unanswered questions. With requiredOnly, it asks only for required values
 // without a default.
-func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers map[string][]string, requiredOnly bool) error {
+func (a *App) askAll(ctx context.Context, all []candidate.Variable, answers map[string][]string, requiredOnly bool) error {
 	for _, q := range all {
 		needed := q.Required && q.Default == ""
 		if len(answers[q.Key]) > 0 || requiredOnly && !needed {
@@ -265,7 +266,7 @@ func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers ma
 				}
 				break
 			}
-			problem := q.Check(text)
+			problem := mcpregistry.CheckAnswer(&q, text)
 			if problem != "" {
 				a.Say("%s %s.", q.Key, problem)
 				continue
@@ -279,7 +280,7 @@ func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers ma
 	return nil
 }
 
-func (a *App) askQuestion(ctx context.Context, q mcpregistry.Variable) (string, error) {
+func (a *App) askQuestion(ctx context.Context, q candidate.Variable) (string, error) {
 	prompt := q.Key
 	var notes []string
 	switch {
@@ -308,7 +309,7 @@ func (a *App) askQuestion(ctx context.Context, q mcpregistry.Variable) (string, 
 	return a.Ask(ctx, prompt+":")
 }
 
-func (a *App) showDefinition(d *mcpregistry.Definition) {
+func (a *App) showDefinition(d *candidate.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {
 		args, _ := d.Keys["args"].([]string)

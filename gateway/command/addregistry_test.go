@@ -12,7 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/mcpregistry"
+	"goblin/registry/candidate"
 )
 
 // adding is an attempt to add a server from a registry.
@@ -24,7 +24,7 @@ type adding struct {
 	secrets map[string]string // stored secrets
 }
 
-func (y *adding) run(t *testing.T) (d *mcpregistry.Definition, said string, err error) {
+func (y *adding) run(t *testing.T) (d *candidate.Definition, said string, err error) {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir()) // nothing is installed
 	var out bytes.Buffer
@@ -53,13 +53,13 @@ func TestAServerOfTheRegistryIsAskedForAndShown(t *testing.T) {
 	y := &adding{entries: []string{weatherEntry}, typed: "9\n1\n\nhunter2\ntons\nimperial\nyes\n"}
 	d, said, err := y.run(t)
 	require.NoError(t, err, said)
-	require.Equal(t, &mcpregistry.Definition{
+	require.Equal(t, &candidate.Definition{
 		Name: "weather", Comment: "io.a/weather 1.2.0, from the MCP registry",
 		Keys: map[string]any{
 			"command": "npx", "args": []string{"-y", "@a/weather@1.2.0"}, "startup_timeout": "2m",
 			"env": map[string]string{"API_KEY": "${keyring:weather.API_KEY}", "UNITS": "imperial"},
 		},
-		Secrets: []mcpregistry.Secret{{Name: "weather.API_KEY", Value: "hunter2"}},
+		Secrets: []candidate.Secret{{Name: "weather.API_KEY", Value: "hunter2"}},
 	}, d)
 	require.Equal(t, map[string]string{"weather.API_KEY": "hunter2"}, y.secrets)
 	for _, line := range []string{

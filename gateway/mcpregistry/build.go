@@ -11,25 +11,12 @@ import (
 	"strings"
 	"unicode"
 
+	"goblin/registry/candidate"
 	"goblin/registry/termtext"
 )
 
-// Variable is a value that the user can set.
-type Variable struct {
-	Key         string // key of its answer
-	Description string
-	Required    bool
-	Secret      bool
-	Format      string // string, number, boolean or filepath
-	Default     string
-	Placeholder string
-	Choices     []string
-	Min, Max    *float64 // of a number; nil is no limit
-	Repeated    bool     // takes several answers
-}
-
-// Check returns what is wrong with an answer, or "".
-func (q *Variable) Check(answer string) string {
+// CheckAnswer returns what is wrong with the answer to a question, or "".
+func CheckAnswer(q *candidate.Variable, answer string) string {
 	switch {
 	case strings.ContainsRune(answer, 0):
 		return "must not contain NUL"
@@ -53,28 +40,17 @@ func (q *Variable) Check(answer string) string {
 	return ""
 }
 
-// Secret is a value that must be stored outside the config.
-type Secret struct{ Name, Value string }
-
-// Definition is a server for Goblin's config.
-type Definition struct {
-	Name    string
-	Comment string
-	Keys    map[string]any // command, args, env, url, type, headers, …
-	Secrets []Secret       // referenced by Keys as ${keyring:NAME}
-}
-
 // Variables returns the values that the user can set, each once.
-func (c *Choice) Variables() []Variable {
+func (c *Choice) Variables() []candidate.Variable {
 	b := &builder{}
 	_, _ = b.keys(c) // missing values are the questions
 	return b.questions
 }
 
 // Build returns the definition of a server with the given name. answers are keyed by
-// Variable.Key. An answer like ${VAR} stays a reference, and secrets become references.
-// Text from the registry is never treated as a reference.
-func (c *Choice) Build(name string, answers map[string][]string) (*Definition, error) {
+// [candidate.Variable].Key. An answer like ${VAR} stays a reference, and secrets become
+// references. Text from the registry is never treated as a reference.
+func (c *Choice) Build(name string, answers map[string][]string) (*candidate.Definition, error) {
 	switch {
 	case c.Problem != "":
 		return nil, fmt.Errorf("%s: %s", c.entry.Name, c.Problem)
@@ -87,11 +63,11 @@ func (c *Choice) Build(name string, answers map[string][]string) (*Definition, e
 		return nil, fmt.Errorf("%s: %w", c.entry.Name, err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(answers)) {
-		if !slices.ContainsFunc(b.questions, func(q Variable) bool { return q.Key == key }) {
+		if !slices.ContainsFunc(b.questions, func(q candidate.Variable) bool { return q.Key == key }) {
 			return nil, fmt.Errorf("%s: unknown value %q; known: %s", c.entry.Name, key, cmp.Or(b.known(), "none"))
 		}
 	}
-	return &Definition{Name: name, Comment: comment(c.entry), Keys: keys, Secrets: b.secrets}, nil
+	return &candidate.Definition{Name: name, Comment: comment(c.entry), Keys: keys, Secrets: b.secrets}, nil
 }
 
 func comment(e *Entry) string {
@@ -105,8 +81,8 @@ func comment(e *Entry) string {
 type builder struct {
 	name      string
 	answers   map[string][]string
-	questions []Variable
-	secrets   []Secret
+	questions []candidate.Variable
+	secrets   []candidate.Secret
 	missing   []string
 	wrong     []string
 }
@@ -286,11 +262,11 @@ func (b *builder) fill(of Input) (pieces []segment, whole bool) {
 }
 
 func (b *builder) answer(key string, in Input, repeated bool) ([][]segment, bool) {
-	q := Variable{
+	q := candidate.Variable{
 		Key: key, Description: in.Description, Required: in.Required, Secret: in.Secret, Format: in.Format,
 		Default: in.Default, Placeholder: in.Placeholder, Choices: in.Choices, Min: in.Min, Max: in.Max, Repeated: repeated,
 	}
-	if !slices.ContainsFunc(b.questions, func(o Variable) bool { return o.Key == key }) {
+	if !slices.ContainsFunc(b.questions, func(o candidate.Variable) bool { return o.Key == key }) {
 		b.questions = append(b.questions, q)
 	}
 	given := b.answers[key]
@@ -309,7 +285,7 @@ func (b *builder) answer(key string, in Input, repeated bool) ([][]segment, bool
 	}
 	var values [][]segment
 	for i, v := range given {
-		if problem := q.Check(v); problem != "" {
+		if problem := CheckAnswer(&q, v); problem != "" {
 			b.wrong = append(b.wrong, key+" "+problem)
 		}
 		switch {
@@ -329,8 +305,8 @@ func (b *builder) secret(key string, n int, value string) string {
 	if n > 0 {
 		name += "." + strconv.Itoa(n+1)
 	}
-	if !slices.ContainsFunc(b.secrets, func(s Secret) bool { return s.Name == name }) {
-		b.secrets = append(b.secrets, Secret{name, value})
+	if !slices.ContainsFunc(b.secrets, func(s candidate.Secret) bool { return s.Name == name }) {
+		b.secrets = append(b.secrets, candidate.Secret{Name: name, Value: value})
 	}
 	return "${keyring:" + name + "}"
 }

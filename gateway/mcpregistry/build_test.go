@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/mcpregistry"
+	"goblin/registry/candidate"
 )
 
 func entry(t testing.TB, text string) mcpregistry.Entry {
@@ -21,7 +22,7 @@ func entry(t testing.TB, text string) mcpregistry.Entry {
 }
 
 // built builds the first choice of an entry.
-func built(e mcpregistry.Entry, answers map[string][]string) (*mcpregistry.Definition, error) {
+func built(e mcpregistry.Entry, answers map[string][]string) (*candidate.Definition, error) {
 	return e.Choices()[0].Build("weather", answers)
 }
 
@@ -33,7 +34,7 @@ func set(pairs ...string) map[string][]string {
 	return m
 }
 
-func line(d *mcpregistry.Definition) string {
+func line(d *candidate.Definition) string {
 	words := []string{fmt.Sprint(d.Keys["command"])}
 	if args, ok := d.Keys["args"].([]string); ok {
 		words = append(words, args...)
@@ -90,7 +91,7 @@ func TestRemotesBecomeURLs(t *testing.T) {
 		"url": "https://acme.example.com/mcp", "type": "http",
 		"headers": map[string]string{"Authorization": "Bearer ${keyring:weather.token}", "X-Region": "eu"},
 	}, d.Keys)
-	require.Equal(t, []mcpregistry.Secret{{Name: "weather.token", Value: "hunter2"}}, d.Secrets)
+	require.Equal(t, []candidate.Secret{{Name: "weather.token", Value: "hunter2"}}, d.Secrets)
 
 	d, err = built(entry(t, `"remotes":[{"type":"sse","url":"https://example.com/sse"}]`), nil)
 	require.NoError(t, err)
@@ -104,14 +105,14 @@ func TestSecretsBecomeReferences(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"API_KEY": "${keyring:weather.API_KEY}", "OTHER": "${MY_VAR}"}, d.Keys["env"])
 	require.Equal(t, "npx|-y|w|--key|${keyring:weather.key}", line(d))
-	require.Equal(t, []mcpregistry.Secret{{Name: "weather.API_KEY", Value: "a${b"}, {Name: "weather.key", Value: "k"}}, d.Secrets)
+	require.Equal(t, []candidate.Secret{{Name: "weather.API_KEY", Value: "a${b"}, {Name: "weather.key", Value: "k"}}, d.Secrets)
 
 	e = entry(t, `"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"DB","value":"db://me:{pass}@h","isSecret":true,"variables":{"pass":{}}}]}]`)
 	require.True(t, e.Choices()[0].Variables()[0].Secret, "a part of a secret")
 	d, err = built(e, set("pass", "hunter2"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"DB": "db://me:${keyring:weather.pass}@h"}, d.Keys["env"])
-	require.Equal(t, []mcpregistry.Secret{{Name: "weather.pass", Value: "hunter2"}}, d.Secrets)
+	require.Equal(t, []candidate.Secret{{Name: "weather.pass", Value: "hunter2"}}, d.Secrets)
 }
 
 func TestWhatCannotBeRunSaysWhy(t *testing.T) {
@@ -164,7 +165,7 @@ func TestQuestionsAreAskedOnce(t *testing.T) {
 	e := entry(t, `"packages":[{"registryType":"npm","identifier":"w","packageArguments":[{"type":"positional","value":"{dir}","variables":{"dir":{"isRequired":true}}},{"type":"positional","value":"{dir}/x","variables":{"dir":{"isRequired":true}}}],"environmentVariables":[{"name":"KEY","isSecret":true,"isRequired":true,"description":"of \u001b[2J","placeholder":"sk-"},{"name":"FIXED","value":"1"}]}]`)
 	q := e.Choices()[0].Variables()
 	require.Len(t, q, 2)
-	require.Equal(t, mcpregistry.Variable{Key: "KEY", Description: "of \x1b[2J", Required: true, Secret: true, Placeholder: "sk-"}, q[0])
+	require.Equal(t, candidate.Variable{Key: "KEY", Description: "of \x1b[2J", Required: true, Secret: true, Placeholder: "sk-"}, q[0])
 	require.Equal(t, "dir", q[1].Key)
 }
 

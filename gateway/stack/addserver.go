@@ -75,19 +75,9 @@ func newChoice(e *mcpregistry.Entry, c mcpregistry.Choice, missing func(program 
 	}
 	for _, v := range c.Variables() {
 		v.Description = termtext.Truncate(v.Description, maxAbout)
-		choice.Variables = append(choice.Variables, candidate.Variable(v))
+		choice.Variables = append(choice.Variables, v)
 	}
-	choice.Build = func(name string, answers map[string][]string) (*candidate.Definition, error) {
-		d, err := c.Build(name, answers)
-		if err != nil {
-			return nil, err
-		}
-		out := &candidate.Definition{Name: d.Name, Comment: d.Comment, Keys: d.Keys}
-		for _, s := range d.Secrets {
-			out.Secrets = append(out.Secrets, candidate.Secret(s))
-		}
-		return out, nil
-	}
+	choice.Build = c.Build
 	return choice
 }
 

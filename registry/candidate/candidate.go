@@ -37,7 +37,7 @@ type Choice struct {
 
 // Variable is a value that the user can set.
 type Variable struct {
-	Key         string
+	Key         string // key of its answer
 	Description string
 	Required    bool
 	Secret      bool
