@@ -66,12 +66,12 @@ func (r *request) view() *registry.Snapshot { return r.gateway.Views.For(r.Reque
 // ListedURI implements [inflight.Namer].
 func (r *request) ListedURI(server, uri string) string { return r.view().ListedURI(server, uri) }
 
-func (r *request) reply(result []byte, edits ...rawjson.Edit) {
-	if r.interceptAnswer(result, 0, edits) {
+func (r *request) reply(result []byte) {
+	if r.interceptAnswer(result, 0, nil) {
 		return
 	}
 	r.answer = result
-	r.edits = r.Reply(result, edits...)
+	r.edits = r.Reply(result)
 }
 
 // replyRaw is reply for a result without line breaks.

@@ -215,6 +215,6 @@ func cmpBytes(a, b []byte) []byte {
 	return b
 }
 
-func (a *Archive) log(at time.Time, level slog.Level, server, text string) {
-	a.Registry.Logs().Append(registry.LogRecord{Time: cmp.Or(at, a.End), Level: level, Server: server, Source: registry.SourceGoblin, Text: text})
+func (a *Archive) log(at time.Time, level slog.Level, text string) {
+	a.Registry.Logs().Append(registry.LogRecord{Time: cmp.Or(at, a.End), Level: level, Source: registry.SourceGoblin, Text: text})
 }

@@ -115,10 +115,10 @@ func (l *loader) add(line *recording.Line, folder string) {
 		l.traffic(line, folder)
 	case recording.TypeDropped:
 		a.Lost += line.Count
-		a.log(line.Time, slog.LevelWarn, "", fmt.Sprintf("%s not recorded: %s", termtext.Count(line.Count, "event"), line.Error))
+		a.log(line.Time, slog.LevelWarn, fmt.Sprintf("%s not recorded: %s", termtext.Count(line.Count, "event"), line.Error))
 	case recording.TypeEnd:
 		if line.Error != "" {
-			a.log(line.Time, slog.LevelError, "", "the recording stopped: "+line.Error)
+			a.log(line.Time, slog.LevelError, "the recording stopped: "+line.Error)
 		}
 	}
 }
@@ -454,13 +454,13 @@ func (l *loader) finish(r *recording.Reader) {
 	first, more := r.Problems()
 	a.Problems, a.More = append(a.Problems, first...), a.More+more
 	for _, p := range a.Problems {
-		a.log(a.End, slog.LevelWarn, "", "not readable: "+p.String())
+		a.log(a.End, slog.LevelWarn, "not readable: "+p.String())
 	}
 	if a.More > 0 {
-		a.log(a.End, slog.LevelWarn, "", termtext.Count(a.More, "further problem"))
+		a.log(a.End, slog.LevelWarn, termtext.Count(a.More, "further problem"))
 	}
 	if !a.Bodies {
-		a.log(a.End, slog.LevelInfo, "", "params and answers were not recorded; record.bodies was false")
+		a.log(a.End, slog.LevelInfo, "params and answers were not recorded; record.bodies was false")
 	}
 	known := make(map[string]bool)
 	for _, s := range l.reg.Sessions() {
@@ -480,6 +480,6 @@ func (l *loader) finish(r *recording.Reader) {
 		}
 	}
 	if a.Kept < a.Requests {
-		a.log(a.End, slog.LevelInfo, "", fmt.Sprintf("%d of %d requests are shown; --requests and a filter select others", a.Kept, a.Requests))
+		a.log(a.End, slog.LevelInfo, fmt.Sprintf("%d of %d requests are shown; --requests and a filter select others", a.Kept, a.Requests))
 	}
 }

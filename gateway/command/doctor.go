@@ -160,7 +160,7 @@ func (a *App) installedClients() (all []doctor.Client) {
 		if !ok {
 			continue
 		}
-		one := doctor.Client{Name: c.Name, Title: c.Title, File: e.File, Command: e.Command, Args: e.Args}
+		one := doctor.Client{Name: c.Name, Title: c.Title, File: e.File, Command: e.Command}
 		if e.Err != nil {
 			one.Problem = e.Err.Error()
 		}

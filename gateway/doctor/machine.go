@@ -40,7 +40,6 @@ type Client struct {
 	Title   string // display name
 	File    string
 	Command string
-	Args    []string
 	Problem string // why the entry could not be read, or ""
 }
 

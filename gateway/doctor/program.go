@@ -43,7 +43,7 @@ func (p *serverCheck) command() (path string, ok bool) {
 	path, err := childproc.LookPath(p.s.Command, env)
 	switch {
 	case err == nil:
-		if where, fix := p.shellOnly(path, env); where != "" {
+		if where, fix := p.shellOnly(path); where != "" {
 			p.AddWarning(name, fmt.Sprintf("%s is %s; clients started from the desktop don't have %s in their PATH", p.s.Command, path, where), fix)
 			return path, true
 		}
@@ -160,7 +160,7 @@ func desktopPath() []string {
 }
 
 // shellOnly returns the folder of a command that desktop programs would not find.
-func (p *serverCheck) shellOnly(path string, env []string) (folder, fix string) {
+func (p *serverCheck) shellOnly(path string) (folder, fix string) {
 	desktop := desktopPath()
 	_, own := p.s.Env["PATH"]
 	_, filed := p.s.FileEnv["PATH"]

@@ -57,7 +57,6 @@ type probe struct {
 	found    []net.IPAddr
 	lookErr  error
 	dialled  string
-	dialErr  error
 	dialOK   string
 	state    *tls.ConnectionState
 	tlsErr   error
@@ -133,9 +132,7 @@ func (w *probe) trace() *httptrace.ClientTrace {
 		},
 		ConnectDone: func(_, addr string, err error) {
 			locked(func() {
-				if err != nil {
-					w.dialErr = err
-				} else {
+				if err == nil {
 					w.dialOK = addr
 				}
 			})

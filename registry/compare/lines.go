@@ -71,8 +71,9 @@ func cutText(s string) string {
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
-func (w *lineWriter) both(op Op, a, b string, path Path) {
-	w.add(Line{Op: op, HasA: true, HasB: true, A: a, B: b, Path: path})
+// both adds a line that both sides have.
+func (w *lineWriter) both(a, b string, path Path) {
+	w.add(Line{Op: Same, HasA: true, HasB: true, A: a, B: b, Path: path})
 }
 
 func (w *lineWriter) node(n *node, pa, pb place, at, bt Path) {
@@ -133,7 +134,7 @@ func oneLine(text []byte) string {
 
 func (w *lineWriter) container(n *node, pa, pb place, at, bt Path) {
 	opening, closing := string(n.a.kind), string(n.a.kind+2)
-	w.both(Same, pa.prefix+opening, pb.prefix+opening, at.clone())
+	w.both(pa.prefix+opening, pb.prefix+opening, at.clone())
 	lastA, lastB := lastOf(n.kids, func(k *node) bool { return k.a != nil }), lastOf(n.kids, func(k *node) bool { return k.b != nil })
 	for i := range n.kids {
 		k := &n.kids[i]
@@ -153,7 +154,7 @@ func (w *lineWriter) container(n *node, pa, pb place, at, bt Path) {
 		}
 		w.node(k, ka, kb, k.step(at, k.a, k.ia, n.isArray()), k.step(bt, k.b, k.ib, n.isArray()))
 	}
-	w.both(Same, pa.indent+closing+pa.comma, pb.indent+closing+pb.comma, nil)
+	w.both(pa.indent+closing+pa.comma, pb.indent+closing+pb.comma, nil)
 }
 
 func lastOf(kids []node, has func(*node) bool) int {
@@ -170,7 +171,7 @@ func quote(name string) string { return string(rawjson.Quote(name)) }
 // same writes an equal value, as each side spells it.
 func (w *lineWriter) same(a, b *value, pa, pb place, at Path) {
 	if len(a.kids) == 0 || len(a.kids) != len(b.kids) {
-		w.both(Same, pa.prefix+scalar(a)+pa.comma, pb.prefix+scalar(b)+pb.comma, at.clone())
+		w.both(pa.prefix+scalar(a)+pa.comma, pb.prefix+scalar(b)+pb.comma, at.clone())
 		return
 	}
 	n := node{a: a, b: b}
@@ -271,7 +272,7 @@ func (w *lineWriter) changed(n *node, pa, pb place, at Path) {
 
 // text aligns the lines of two strings.
 func (w *lineWriter) text(a, b string, pa, pb place, at Path) {
-	w.both(Same, pa.prefix+"(text)", pb.prefix+"(text)", at.clone())
+	w.both(pa.prefix+"(text)", pb.prefix+"(text)", at.clone())
 	for _, l := range TextLines(a, b) {
 		if l.HasA {
 			l.A = pa.indent + "| " + l.A

@@ -52,11 +52,10 @@ type CallPair struct {
 
 // RecordingInfo describes a recording.
 type RecordingInfo struct {
-	Calls    int
-	From, To time.Time
-	Took     time.Duration // of all calls together
-	Size     int64         // of all answers, in bytes
-	bodies   bool
+	Calls  int
+	Took   time.Duration // of all calls together
+	Size   int64         // of all answers, in bytes
+	bodies bool
 }
 
 // Recordings is the outcome of a comparison of recordings.
@@ -244,10 +243,6 @@ func readCalls(open OpenRecording, ignore Patterns) (*recordedCalls, error) {
 		}
 		c, info, _ := r.call(l) // the second reading reports it
 		r.calls = append(r.calls, recordedCall{c.inputHash(ignore), c.answerHash(ignore, info.Outcome)})
-		if r.info.From.IsZero() {
-			r.info.From = l.Time
-		}
-		r.info.To = l.Time
 		r.info.Took += info.Took
 		r.info.Size += info.Size
 	}

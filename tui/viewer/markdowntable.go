@@ -209,7 +209,7 @@ func (b *builder) inlineText(text string, base ink) []byte {
 	return out
 }
 
-func cellsOf(s []byte) int { return cellWidth(s, 0, 1<<30) }
+func cellsOf(s []byte) int { return cellWidth(s, 1<<30) }
 
 // wrapCell splits text with inks into lines of at most w cells, preferably after spaces.
 // Each line starts with its ink.

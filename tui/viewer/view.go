@@ -262,7 +262,7 @@ func (v *View) number(l line, room int) int {
 func (v *View) content(l line, indent, room int) {
 	p, text := &v.writer, v.doc.text(l)
 	over := (v.doc.longest-v.left > room || v.w < v.doc.width) &&
-		indent+cellWidth(text, 0, v.left+room-indent+1)-v.left > room
+		indent+cellWidth(text, v.left+room-indent+1)-v.left > room
 	p.skip = v.left
 	p.limit = room
 	p.x = 0

@@ -77,11 +77,10 @@ func runeWidth(r rune) int {
 	return 0
 }
 
-// cellWidth returns the width of a text with inks and tabs from column col on. It stops
-// beyond most.
-func cellWidth(s []byte, col, most int) int {
-	start := col
-	for len(s) > 0 && col-start <= most {
+// cellWidth returns the width of a text with inks and tabs at the start of a line. It
+// stops beyond most.
+func cellWidth(s []byte, most int) (col int) {
+	for len(s) > 0 && col <= most {
 		switch c := s[0]; {
 		case c == '\t':
 			col += tabStop - col%tabStop
@@ -94,7 +93,7 @@ func cellWidth(s []byte, col, most int) int {
 			s = s[n:]
 		}
 	}
-	return col - start
+	return col
 }
 
 // wrap adds the arena from an offset on as one source line; hang indents its continuation
@@ -174,7 +173,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 
 func (b *builder) updateLongest(l line, most int) {
 	if l.prefix()+most > b.d.longest {
-		b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), 0, math.MaxInt32))
+		b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), math.MaxInt32))
 	}
 }
 
@@ -182,5 +181,5 @@ func (b *builder) updateLongest(l line, most int) {
 func (b *builder) addUnwrapped(from int, l line) {
 	l.off, l.n = uint32(from), uint32(b.pos()-from)
 	b.add(l)
-	b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), 0, math.MaxInt32))
+	b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), math.MaxInt32))
 }
