@@ -10,14 +10,14 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// HeaderMark marks arguments in a tool's schema that HTTP clients repeat in headers
+// headerMark marks arguments in a tool's schema that HTTP clients repeat in headers
 // (2026-07-28, SEP-2243).
-const HeaderMark = "x-mcp-header"
+const headerMark = "x-mcp-header"
 
-// CheckHeaders compares a call's arguments with the headers that repeat them, since
-// readers must not differ on them. definition has HeaderMark. known is false if the
+// checkHeaders compares a call's arguments with the headers that repeat them, since
+// readers must not differ on them. definition has headerMark. known is false if the
 // client does not know that it calls this tool.
-func CheckHeaders(x *downstream.Request, definition []byte, known bool) error {
+func checkHeaders(x *downstream.Request, definition []byte, known bool) error {
 	tool := &mcp.Tool{RawInputSchema: rawjson.Get(definition, "inputSchema")}
 	var paths [][]string
 	for _, b := range mcp.ExtractParamHeaderBindings(tool) {
@@ -52,36 +52,36 @@ func NestedParams(params []byte) ([]byte, error) {
 			is = &inner
 		default:
 			given, _ := rawjson.String(k)
-			return nil, ArgumentError("unknown argument %q; use name and arguments", excerpt(given))
+			return nil, argumentError("unknown argument %q; use name and arguments", excerpt(given))
 		}
 		if *is != nil {
 			given, _ := rawjson.String(k)
-			return nil, ArgumentError("duplicate argument %q", given)
+			return nil, argumentError("duplicate argument %q", given)
 		}
 		*is = v
 	}
 	switch {
 	case name == nil:
-		return nil, ArgumentError(`argument "name" is missing: the name of the tool to call`)
+		return nil, argumentError(`argument "name" is missing: the name of the tool to call`)
 	case !rawjson.IsString(name):
-		return nil, ArgumentError(`argument "name" must be a string, not %s`, excerpt(string(name)))
+		return nil, argumentError(`argument "name" must be a string, not %s`, excerpt(string(name)))
 	case inner == nil || string(inner) == "null":
 		inner = []byte("{}")
 	case !rawjson.IsObject(inner):
-		return nil, ArgumentError(`argument "arguments" must be an object, not %s`, excerpt(string(inner)))
+		return nil, argumentError(`argument "arguments" must be an object, not %s`, excerpt(string(inner)))
 	}
 	return rawjson.SetMember(rawjson.SetMember(params, "name", name), "arguments", inner), nil
 }
 
-// ArgumentError returns an error for invalid arguments.
-func ArgumentError(format string, args ...any) error {
+// argumentError returns an error for invalid arguments.
+func argumentError(format string, args ...any) error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, format, args...)
 	e.Data = rawjson.Object("code", "INVALID_ARGUMENTS")
 	return e
 }
 
-// FormatError returns e with its code before the message, like Goblin's own tools.
-func FormatError(e *jsonrpc.Error) *jsonrpc.Error {
+// formatError returns e with its code before the message, like Goblin's own tools.
+func formatError(e *jsonrpc.Error) *jsonrpc.Error {
 	formatted := *e
 	if code, ok := rawjson.String(rawjson.Get(e.Data, "code")); ok {
 		formatted.Message = code + ": " + e.Message

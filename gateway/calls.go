@@ -25,8 +25,8 @@ func (g *Gateway) callTool(r *request) {
 	if passed {
 		t, edits, err = r.unwrapCallTool()
 	}
-	if err == nil && t.Entry != nil && rawjson.MayContain(t.Entry.JSON(), HeaderMark) {
-		err = CheckHeaders(r.Request, t.Entry.JSON(), !passed)
+	if err == nil && t.Entry != nil && rawjson.MayContain(t.Entry.JSON(), headerMark) {
+		err = checkHeaders(r.Request, t.Entry.JSON(), !passed)
 	}
 	if err != nil {
 		r.fail(err)
@@ -63,7 +63,7 @@ func (r *request) unwrapCallTool() (t registry.Target, edits []rawjson.Edit, err
 		return t, edits, nil
 	}
 	if e := view.ToJSONRPC(err); e.Code == jsonrpc.CodeInvalidParams {
-		r.badArguments, err = true, FormatError(e)
+		r.badArguments, err = true, formatError(e)
 	}
 	return t, nil, err
 }
@@ -77,7 +77,7 @@ func (g *Gateway) getPrompt(r *request) {
 }
 
 func (g *Gateway) readResource(r *request) {
-	if uri := rawjson.GetString(r.Params(), "uri"); IsResultURI(uri) {
+	if uri := rawjson.GetString(r.Params(), "uri"); isResultURI(uri) {
 		g.readTruncated(r, uri)
 		return
 	}
@@ -102,7 +102,7 @@ func (r *request) MayReturn() bool {
 	case "prompts/get":
 		resolve = (*registry.Snapshot).ResolvePrompt
 	case "resources/read":
-		if IsResultURI(r.name) {
+		if isResultURI(r.name) {
 			return true
 		}
 		resolve = (*registry.Snapshot).ResolveResource
@@ -328,9 +328,9 @@ func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Repl
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return true
 	}
-	if b := g.Servers.Get(server); b != nil && IsSkillsMethod(r.Method()) {
+	if b := g.Servers.Get(server); b != nil && isSkillsMethod(r.Method()) {
 		var err error
-		if reply, err = FilterSkills(r.Method(), reply, func(uri string) bool {
+		if reply, err = filterSkills(r.Method(), reply, func(uri string) bool {
 			return b.Permits(registry.Resource, uri) && r.view().IsVisible(server, registry.Resource, uri)
 		}); err != nil {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "invalid skill: " + err.Error()})
@@ -504,7 +504,7 @@ func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	switch t := r.target.Entry; {
 	case t != nil && t.Kind == registry.Tool:
 		return registry.Tool, true
-	case IsSkillsMethod(r.Method()):
+	case isSkillsMethod(r.Method()):
 		return registry.Skill, true
 	}
 	return 0, false

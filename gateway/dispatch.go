@@ -242,7 +242,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 }
 
 func extension(g *Gateway, r *request) {
-	server, name, edits, err := g.relays.Route(r.Request)
+	server, name, edits, err := g.relays.route(r.Request)
 	if err != nil {
 		r.fail(err)
 		return
@@ -264,7 +264,7 @@ func (g *Gateway) HandleNotification(s *downstream.Session, method string, param
 	default:
 		server := ""
 		if commonMethods[method] == nil && legacyMethods[method] == nil && modernMethods[method] == nil {
-			server = g.relays.Notice(s, method, params)
+			server = g.relays.notice(s, method, params)
 		} // else a request without an id would pass rules
 		g.journal.RecordNotification(registry.ToServer, s, server, method, "", params)
 		if server == "" {

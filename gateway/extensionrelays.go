@@ -15,8 +15,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// RelayOptions configures ExtensionRelays.
-type RelayOptions struct {
+// relayOptions configures extensionRelays.
+type relayOptions struct {
 	Registry *registry.Registry
 	Servers  *servers.Manager
 	Tasks    *tasks.Tasks
@@ -24,19 +24,19 @@ type RelayOptions struct {
 	Views    *view.Views
 }
 
-// ExtensionRelays routes messages of extensions that Goblin does not know, and declares
-// servers' extensions to clients. Route may wait for servers to list; other methods don't
-// block. Create it with [NewRelays]. Its methods are safe for concurrent use.
-type ExtensionRelays struct {
-	o          RelayOptions
+// extensionRelays routes messages of extensions that Goblin does not know, and declares
+// servers' extensions to clients. route may wait for servers to list; other methods don't
+// block. Create it with [newRelays]. Its methods are safe for concurrent use.
+type extensionRelays struct {
+	o          relayOptions
 	complaints extensions.Complaints
 }
 
-// NewRelays returns ExtensionRelays.
-func NewRelays(o RelayOptions) *ExtensionRelays { return &ExtensionRelays{o: o} }
+// newRelays returns extensionRelays.
+func newRelays(o relayOptions) *extensionRelays { return &extensionRelays{o: o} }
 
-// Capabilities adds the extensions of visible and enabled servers to Goblin's own.
-func (r *ExtensionRelays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
+// capabilities adds the extensions of visible and enabled servers to Goblin's own.
+func (r *extensionRelays) capabilities(seen *registry.Snapshot, own []byte) []byte {
 	union, _ := r.union(seen)
 	for k, settings := range rawjson.Members(rawjson.Get(own, "extensions")) {
 		name, _ := rawjson.String(k)
@@ -48,7 +48,7 @@ func (r *ExtensionRelays) Capabilities(seen *registry.Snapshot, own []byte) []by
 	return rawjson.SetMember(own, "extensions", union)
 }
 
-func (r *ExtensionRelays) union(of *registry.Snapshot) (union []byte, complaints []string) {
+func (r *extensionRelays) union(of *registry.Snapshot) (union []byte, complaints []string) {
 	var all []extensions.Declared
 	for _, s := range r.o.Registry.StatesIn(of) {
 		if s.State != registry.StateDisabled {
@@ -58,17 +58,17 @@ func (r *ExtensionRelays) union(of *registry.Snapshot) (union []byte, complaints
 	return extensions.Union(all)
 }
 
-// Compare logs dropped extensions once.
-func (r *ExtensionRelays) Compare() {
+// compare logs dropped extensions once.
+func (r *extensionRelays) compare() {
 	_, complaints := r.union(r.o.Registry.Load())
 	for _, c := range r.complaints.New(complaints) {
 		r.o.Logger.Warn("extension not declared to clients", "what", c)
 	}
 }
 
-// Route returns a request's server, edits with original names, and the name that
+// route returns a request's server, edits with original names, and the name that
 // determined the server. The error is for the client.
-func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edits []rawjson.Edit, err error) {
+func (r *extensionRelays) route(x *downstream.Request) (server, name string, edits []rawjson.Edit, err error) {
 	unknown := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
 	declared := x.Client().Capabilities
 	if extensions.ServerCapabilities(declared) == nil {
@@ -96,8 +96,8 @@ func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edi
 	return server, name, edits, nil
 }
 
-// Notice forwards a notification and returns its server, or "".
-func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []byte) (server string) {
+// notice forwards a notification and returns its server, or "".
+func (r *extensionRelays) notice(s *downstream.Session, method string, params []byte) (server string) {
 	declared := s.Client().Capabilities
 	if extensions.ServerCapabilities(declared) == nil {
 		return ""
@@ -126,14 +126,14 @@ func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []
 	return server
 }
 
-func (r *ExtensionRelays) shared(declared []byte, server string) bool {
+func (r *extensionRelays) shared(declared []byte, server string) bool {
 	state, ok := r.o.Registry.State(server)
 	return ok && extensions.Shared(declared, state.Capabilities)
 }
 
 // owner returns the server and original name of a value, or "". It fails for an ambiguous
 // one.
-func (r *ExtensionRelays) owner(find func(view.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
+func (r *extensionRelays) owner(find func(view.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
 	resolvers := []view.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
 	switch member {
 	case "uri":

@@ -50,7 +50,7 @@ type Gateway struct {
 	Notifier *notify.Notifier
 	ask      *serverreq.Router
 	tasks    *tasks.Tasks
-	relays   *ExtensionRelays
+	relays   *extensionRelays
 	Rules    *intercept.Gate
 	logins   *serverreq.Logins
 	results  *ResultStore
@@ -87,7 +87,7 @@ func New(o Options) *Gateway {
 	g.journal.Profile = g.Views.Profile
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = serverreq.NewLogins(g.Servers, g.ask)
-	g.relays = NewRelays(RelayOptions{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
+	g.relays = newRelays(relayOptions{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
 	g.Notifier = notify.New(notify.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
 		Servers: g.Servers, Requests: g.calls, Clients: &g.clients, Visibility: g.Views,

@@ -47,7 +47,7 @@ func (g *Gateway) initialize(r *request) {
 		own = taskCapabilities
 	}
 	r.reply(fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"serverInfo":%s,"instructions":%s}`,
-		rawjson.Quote(protocol), g.relays.Capabilities(r.view(), own), g.serverInfo, rawjson.Quote(r.instructions())))
+		rawjson.Quote(protocol), g.relays.capabilities(r.view(), own), g.serverInfo, rawjson.Quote(r.instructions())))
 }
 
 func (r *request) instructions() string {

@@ -26,7 +26,7 @@ func (g *Gateway) discover(r *request) {
 	r.awaitServers()
 	r.reply(fmt.Appendf(nil, `{"supportedVersions":%s,"capabilities":%s,"instructions":%s}`,
 		rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols)),
-		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
+		g.relays.capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
 }
 
 // recordModernClient shows a stateless client in the UI.

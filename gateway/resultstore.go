@@ -16,8 +16,8 @@ import (
 
 const resultURIPrefix = "goblin://results/"
 
-// IsResultURI reports whether a URI may be of a stored text.
-func IsResultURI(uri string) bool { return strings.HasPrefix(uri, resultURIPrefix) }
+// isResultURI reports whether a URI may be of a stored text.
+func isResultURI(uri string) bool { return strings.HasPrefix(uri, resultURIPrefix) }
 
 // Limits of stored texts. The oldest is evicted first.
 const (

@@ -23,7 +23,7 @@ const maxMistakes = 5
 // tool's schema. Unsupported keywords are left to the server.
 func ValidateNested(t registry.Target, arguments []byte) error {
 	if t.Local != nil && t.Local.Tool.ForwardsCall {
-		return ArgumentError("%s cannot call itself", t.Listed)
+		return argumentError("%s cannot call itself", t.Listed)
 	}
 	tool := t.Entry
 	if tool == nil || t.Local != nil { // these check themselves
@@ -38,7 +38,7 @@ func ValidateNested(t registry.Target, arguments []byte) error {
 	if c.stepsLeft <= 0 || len(c.mistakes) == 0 {
 		return nil
 	}
-	return ArgumentError("%s; see describe_tool for the arguments of %s", strings.Join(c.mistakes[:min(len(c.mistakes), maxMistakes)], "; "), tool.Listed)
+	return argumentError("%s; see describe_tool for the arguments of %s", strings.Join(c.mistakes[:min(len(c.mistakes), maxMistakes)], "; "), tool.Listed)
 }
 
 func decodeJSON(raw []byte, into *any) error {

@@ -25,7 +25,7 @@ func (g serverHandler) ConnOpened(s *upstream.Server, conn upstream.Conn) {
 
 // ConnReady implements [upstream.Handler].
 func (g serverHandler) ConnReady(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
-	g.relays.Compare()
+	g.relays.compare()
 	g.Notifier.Restore(ctx, s, conn)
 }
 

@@ -36,7 +36,7 @@ func forwardSkill(g *Gateway, r *request) {
 
 // skillError sets the code that the extension requires.
 func skillError(method string, e *jsonrpc.Error) *jsonrpc.Error {
-	if IsSkillsMethod(method) && e.Code == downstream.CodeResourceNotFound {
+	if isSkillsMethod(method) && e.Code == downstream.CodeResourceNotFound {
 		e.Code = jsonrpc.CodeInvalidParams
 	}
 	return e
@@ -48,14 +48,14 @@ const (
 	MethodSkillsDirectory = "resources/directory/read"
 )
 
-// IsSkillsMethod reports whether a method names a skill or a folder.
-func IsSkillsMethod(method string) bool {
+// isSkillsMethod reports whether a method names a skill or a folder.
+func isSkillsMethod(method string) bool {
 	return method == MethodSkillsGet || method == MethodSkillsDirectory
 }
 
-// FilterSkills filters a reply to a skills method. permits reports whether clients may
+// filterSkills filters a reply to a skills method. permits reports whether clients may
 // see a URI.
-func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
+func filterSkills(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
 	if method == MethodSkillsGet {
 		return reply, registry.CheckSkill(rawjson.Get(reply.Result, "skill"))
 	}

@@ -10,7 +10,7 @@ const ChangedText = "changed to satisfy clients"
 type Repairs struct {
 	Changed int // definitions that client SDKs would refuse
 	Dropped int // definitions that cannot be listed
-	// Details holds at most [MaxRepairs] of them.
+	// Details holds at most [maxRepairs] of them.
 	Details []Repair
 }
 
@@ -22,11 +22,11 @@ type Repair struct {
 	Text    string // the change, or the reason for dropping it
 }
 
-// MaxRepairs is the maximum number of details stored per list and returned per server.
-const MaxRepairs = 20
+// maxRepairs is the maximum number of details stored per list and returned per server.
+const maxRepairs = 20
 
 func (r *Repairs) add(d Repair) {
-	if len(r.Details) < MaxRepairs {
+	if len(r.Details) < maxRepairs {
 		r.Details = append(r.Details, d)
 	}
 }

@@ -55,7 +55,7 @@ func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte 
 	for name, values := range headers {
 		for _, v := range values {
 			switch {
-			case IsSecretHeader(name):
+			case isSecretHeader(name):
 				v = hiddenValue
 			case len(v) > maxHeaderLine:
 				v = "[" + strconv.Itoa(len(v)) + " bytes]"
@@ -118,8 +118,8 @@ var commonHeaders = func() map[string]bool {
 	return all
 }()
 
-// IsSecretHeader reports whether a header is secret, judged by its name.
-func IsSecretHeader(name string) bool {
+// isSecretHeader reports whether a header is secret, judged by its name.
+func isSecretHeader(name string) bool {
 	secret, known := commonHeaders[name]
 	if !known {
 		secret = containsSecretWord(name)

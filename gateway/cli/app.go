@@ -256,7 +256,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		for _, shown := range flagName().FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {
 			flags = append(flags, shown[1])
 		}
-		if near := Nearest(wrong, flags); len(near) > 0 {
+		if near := nearest(wrong, flags); len(near) > 0 {
 			text += "; did you mean --" + near[0] + "?"
 		}
 	}
@@ -321,7 +321,7 @@ func Group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
 			return Usage(cmd, "%s needs a command: %s", CommandPath(cmd), known)
 		}
 		meant := ""
-		if near := Nearest(args[0], names); len(near) > 0 {
+		if near := nearest(args[0], names); len(near) > 0 {
 			meant = "; did you mean " + QuoteNames(near, " or ") + "?"
 		}
 		return Usage(cmd, "%s takes %s, not %q%s", CommandPath(cmd), known, args[0], meant)

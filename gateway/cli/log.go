@@ -23,11 +23,11 @@ func (a *App) Logger(cfg *config.Config, fallback io.Writer) (logger *slog.Logge
 		}
 		w, closer = f, f
 	}
-	return NewLogger(w, cfg.Log.Level, a.mask), closer, nil
+	return newLogger(w, cfg.Log.Level, a.mask), closer, nil
 }
 
-// NewLogger returns a text logger that masks secrets and escapes control characters.
-func NewLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
+// newLogger returns a text logger that masks secrets and escapes control characters.
+func newLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
 	return slog.New(slog.NewTextHandler(escapingWriter{mask.Writer(w)}, &slog.HandlerOptions{Level: level}))
 }
 

@@ -7,8 +7,8 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Nearest returns at most three names similar to a wrong one.
-func Nearest(wrong string, names []string) []string {
+// nearest returns at most three names similar to a wrong one.
+func nearest(wrong string, names []string) []string {
 	type scored struct {
 		name  string
 		score float64
@@ -47,14 +47,14 @@ func Nearest(wrong string, names []string) []string {
 	return out
 }
 
-// NearestSpelling is like Nearest. Without a result it compares others, which has another
+// NearestSpelling is like nearest. Without a result it compares others, which has another
 // spelling of each name at the same index.
 func NearestSpelling(wrong string, names, others []string) []string {
-	near := Nearest(wrong, names)
+	near := nearest(wrong, names)
 	if len(near) > 0 {
 		return near
 	}
-	for _, one := range Nearest(wrong, others) {
+	for _, one := range nearest(wrong, others) {
 		for i := range others {
 			if others[i] == one && len(near) < 3 {
 				near = append(near, names[i])
@@ -109,7 +109,7 @@ func (g *bigramCounts) likeness(name string) float64 {
 // Suggest returns "; did you mean …?" if a name is similar, otherwise a list of up to 8
 // names. It returns none if names is empty.
 func Suggest(wrong string, names []string, none string) string {
-	near := Nearest(wrong, names)
+	near := nearest(wrong, names)
 	switch {
 	case len(near) > 0:
 		return "; did you mean " + QuoteNames(near, " or ") + "?"

@@ -21,6 +21,6 @@ func TestNearestNames(t *testing.T) {
 		{"", nil},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, Nearest(tt.wrong, names), tt.wrong)
+		require.Equal(t, tt.want, nearest(tt.wrong, names), tt.wrong)
 	}
 }

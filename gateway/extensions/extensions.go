@@ -22,11 +22,11 @@ const (
 	Tasks  = "io.modelcontextprotocol/tasks"
 )
 
-// Default is declared to servers on shared connections; otherwise they don't list their
+// defaultSet is declared to servers on shared connections; otherwise they don't list their
 // apps.
-const Default = `{"` + UI + `":{"mimeTypes":["text/html;profile=mcp-app"]}}`
+const defaultSet = `{"` + UI + `":{"mimeTypes":["text/html;profile=mcp-app"]}}`
 
-const ofClients = `{"elicitation":{"form":{},"url":{}},"extensions":` + Default +
+const ofClients = `{"elicitation":{"form":{},"url":{}},"extensions":` + defaultSet +
 	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`
 
 // ForClients returns the client capabilities that servers get. Requests are still sent
@@ -282,8 +282,8 @@ func (j *merger) mergeObjects(member string, depth int, all []serverValue) []byt
 	return append(joined, '}')
 }
 
-// Has reports whether capabilities declare an extension.
-func Has(capabilities []byte, name string) bool {
+// has reports whether capabilities declare an extension.
+func has(capabilities []byte, name string) bool {
 	return rawjson.IsObject(rawjson.Path(capabilities, "extensions", name))
 }
 
@@ -310,8 +310,8 @@ func ExtraCapabilities(capabilities []byte) []byte {
 		if k.Is(UI) {
 			continue
 		}
-		if !Has(capabilities, UI) {
-			declared = rawjson.SetMember(declared, UI, rawjson.Get([]byte(Default), UI))
+		if !has(capabilities, UI) {
+			declared = rawjson.SetMember(declared, UI, rawjson.Get([]byte(defaultSet), UI))
 		}
 		return declared
 	}

@@ -8,8 +8,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// CodeDenied is the data.code of refused requests.
-const CodeDenied = "DENIED"
+// codeDenied is the data.code of refused requests.
+const codeDenied = "DENIED"
 
 // Texts of refusals for models.
 const (
@@ -20,7 +20,7 @@ const (
 
 func deny(x *Exchange, text string) Verdict {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", text)
-	e.Data = rawjson.Object("code", CodeDenied, "server", x.Server)
+	e.Data = rawjson.Object("code", codeDenied, "server", x.Server)
 	return Verdict{Error: e, Denied: true}
 }
 

@@ -14,8 +14,8 @@ import (
 	"goblin/registry/recording"
 )
 
-// ServerCommand is the hidden command that runs [Server.Serve].
-const ServerCommand = "replay-server"
+// serverCommand is the hidden command that runs [Server.Serve].
+const serverCommand = "replay-server"
 
 // Setup describes a replaying gateway.
 type Setup struct {
@@ -139,7 +139,7 @@ func set(in settings, name string, value any) {
 }
 
 func (s *Setup) args(file, server string) []string {
-	args := []string{ServerCommand}
+	args := []string{serverCommand}
 	if s.Fast {
 		args = append(args, "--fast")
 	}

@@ -139,7 +139,7 @@ func (f *loginFlow) askToOpen(ctx context.Context, x *downstream.Request) (opene
 	if g.asked {
 		return noop, g.err
 	}
-	agreed, opened, err := f.logins.router.OpenPage(f.done, x, Page{
+	agreed, opened, err := f.logins.router.openPage(f.done, x, Page{
 		Server: f.server.Name(), URL: f.page, Message: f.message(),
 	})
 	if agreed {

@@ -22,10 +22,10 @@ func SupportsURLElicitation(x *downstream.Request) bool {
 	return x.CanAsk() && x.IsLocal() && !x.Session().Anonymous() && MissingCapability(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
 }
 
-// OpenPage asks the client of a request to open a page for its user and reports whether
+// openPage asks the client of a request to open a page for its user and reports whether
 // the user agreed. The caller calls opened to notify the client that its user is done.
 // Cancelling ctx cancels the request.
-func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (agreed bool, opened func(), err error) {
+func (a *Router) openPage(ctx context.Context, x *downstream.Request, p Page) (agreed bool, opened func(), err error) {
 	const method = "elicitation/create"
 	start, s := time.Now(), x.Session()
 	id := "goblin-" + rand.Text()

@@ -3,7 +3,7 @@
 //
 // It must not know tasks or how calls are made; package inflight determines the call that
 // a request belongs to. Route, RouteTo and Ask wait up to [AnswerTimeout] for a user.
-// OpenPage and Await wait for the user as long as their request. Other methods don't
+// openPage and Await wait for the user as long as their request. Other methods don't
 // block.
 package serverreq
 
@@ -122,7 +122,7 @@ func ParseRequest(server *upstream.Server, conn upstream.Conn, method string, pa
 	if q.capability == "" || q.capability == "roots" && q.roots == config.NoRoots {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
-	if q.capability == "elicitation" && !OpensWebPage(params) {
+	if q.capability == "elicitation" && !opensWebPage(params) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", ReasonNotWebPage)
 	}
 	return q, nil

@@ -9,10 +9,10 @@ import (
 // ReasonNotWebPage is the error for an elicitation whose URL is not a web page.
 const ReasonNotWebPage = "url is not a web page; only http and https URLs are allowed"
 
-// OpensWebPage reports whether an elicitation asks for a form or a web page. Clients may
+// opensWebPage reports whether an elicitation asks for a form or a web page. Clients may
 // open the URL, and other schemes can run code (javascript:), show local files (file:) or
 // start programs.
-func OpensWebPage(params []byte) bool {
+func opensWebPage(params []byte) bool {
 	if mode := rawjson.GetString(params, "mode"); mode != "url" {
 		return true
 	}
@@ -34,7 +34,7 @@ func ErrorOpensWebPages(data []byte) bool {
 // forms or web pages.
 func InputsOpenWebPages(result []byte) bool {
 	for _, input := range rawjson.Members(rawjson.Get(result, "inputRequests")) {
-		if !OpensWebPage(rawjson.Get(input, "params")) {
+		if !opensWebPage(rawjson.Get(input, "params")) {
 			return false
 		}
 	}

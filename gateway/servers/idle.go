@@ -80,7 +80,7 @@ func (f *Manager) stopIfIdle(b *Server, now time.Time) {
 	}
 	if subscribed := subscribers > 0 && now.Sub(u.called) >= limit; subscribed != u.subscribed {
 		u.subscribed = subscribed
-		b.SetSubscribed(subscribed, subscribers)
+		b.setSubscribed(subscribed, subscribers)
 	}
 	if listed {
 		limit = 0
@@ -91,8 +91,8 @@ func (f *Manager) stopIfIdle(b *Server, now time.Time) {
 	}
 }
 
-// SetSubscribed sets whether the UI shows that subscriptions keep a server running.
-func (s *Server) SetSubscribed(subscribed bool, subscribers int) {
+// setSubscribed sets whether the UI shows that subscriptions keep a server running.
+func (s *Server) setSubscribed(subscribed bool, subscribers int) {
 	why := ""
 	if subscribed {
 		why = fmt.Sprintf("%d subscriptions", subscribers)

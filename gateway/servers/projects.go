@@ -41,13 +41,13 @@ func (p *projectSessions) initLocked() {
 }
 
 // waitsForProject reports whether a server may wait forever for a client with a project.
-func (f *Manager) waitsForProject(b *Server) bool { return b.PerProject() && !f.projects.pinned.Load() }
+func (f *Manager) waitsForProject(b *Server) bool { return b.perProject() && !f.projects.pinned.Load() }
 
-// PerProject reports whether a server has one process per project.
-func (s *Server) PerProject() bool { return s.defined.Isolation == config.PerProject }
+// perProject reports whether a server has one process per project.
+func (s *Server) perProject() bool { return s.defined.Isolation == config.PerProject }
 
 // HasPerProject reports whether any server has one process per project.
-func (f *Manager) HasPerProject() bool { return slices.ContainsFunc(f.All(), (*Server).PerProject) }
+func (f *Manager) HasPerProject() bool { return slices.ContainsFunc(f.All(), (*Server).perProject) }
 
 // JoinProject sets the project of a session (or "") and starts its servers without
 // waiting for them.
@@ -71,7 +71,7 @@ func (f *Manager) JoinProject(s *downstream.Session, folder string) {
 	f.leaveLocked(was)
 	p.mu.Unlock()
 	for _, b := range f.All() {
-		if b.PerProject() {
+		if b.perProject() {
 			if folder != "" {
 				b.OpenProject(folder)
 			}
@@ -88,7 +88,7 @@ func (f *Manager) ReleaseSession(s *downstream.Session) {
 	delete(p.byProject, s)
 	p.mu.Unlock()
 	for _, b := range f.All() {
-		if b.PerSession() {
+		if b.perSession() {
 			b.CloseUnit(s.Unit())
 		}
 	}
@@ -115,7 +115,7 @@ func (f *Manager) endProject(folder string) {
 	}
 	delete(p.idle, folder)
 	for _, b := range f.All() {
-		if b.PerProject() {
+		if b.perProject() {
 			b.CloseUnit(folder)
 		}
 	}
@@ -143,7 +143,7 @@ func (f *Manager) folders() []string {
 
 // NoProject returns an error if a server needs a project and the session has none.
 func (f *Manager) NoProject(server string, s *downstream.Session) error {
-	if b := f.Get(server); b == nil || !b.PerProject() || s.Project() != "" {
+	if b := f.Get(server); b == nil || !b.perProject() || s.Project() != "" {
 		return nil
 	}
 	return &upstream.Error{
@@ -179,7 +179,7 @@ func (f *Manager) AwaitProject(ctx context.Context, s *downstream.Session) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()
 	for _, b := range f.All() {
-		if !b.PerProject() || !b.HasProject(folder) { // the limit of projects may be reached
+		if !b.perProject() || !b.HasProject(folder) { // the limit of projects may be reached
 			continue
 		}
 		select {

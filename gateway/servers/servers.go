@@ -202,7 +202,7 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 	if known != nil {
 		out.SetState(s.Name, *known)
 	}
-	if b.PerProject() && !s.Disabled && s.Problem == "" {
+	if b.perProject() && !s.Disabled && s.Problem == "" {
 		b.ShowWait() // its state is visible at once
 	}
 	return b
@@ -358,7 +358,7 @@ func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot
 func (f *Manager) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *registry.Snapshot) {
 	var end <-chan time.Time
 	for _, b := range f.All() {
-		if b.PerProject() || b.sink.hasCache.Load() || !seen.HasServer(b.Name()) {
+		if b.perProject() || b.sink.hasCache.Load() || !seen.HasServer(b.Name()) {
 			continue
 		}
 		select {
@@ -401,10 +401,10 @@ func (f *Manager) Conn(ctx context.Context, b *Server, s *downstream.Session, mo
 	if err != nil && known {
 		defer downstream.NotifyWaiting(ctx, fmt.Sprintf("Server %q is starting", b.Name()))()
 	}
-	if b.PerSession() {
+	if b.perSession() {
 		return f.sessionConn(ctx, b, s, modern)
 	}
-	if b.PerProject() {
+	if b.perProject() {
 		return f.projectConn(ctx, b, s, modern)
 	}
 	if err != nil && known {
@@ -441,22 +441,22 @@ func (f *Manager) startupWaitLeft() time.Duration {
 }
 
 // Shared reports whether all sessions share one connection to a server.
-func (s *Server) Shared() bool { return !s.PerSession() && !s.PerProject() }
+func (s *Server) Shared() bool { return !s.perSession() && !s.perProject() }
 
 // IsolationUnit returns a session's isolation unit at a server, or "" if all share one
 // connection.
 func (s *Server) IsolationUnit(of *downstream.Session) string {
 	switch {
-	case s.PerSession():
+	case s.perSession():
 		return of.Unit()
-	case s.PerProject():
+	case s.perProject():
 		return of.Project()
 	}
 	return ""
 }
 
-// PerSession reports whether a server has one connection per session.
-func (s *Server) PerSession() bool { return s.defined.Isolation == config.PerSession }
+// perSession reports whether a server has one connection per session.
+func (s *Server) perSession() bool { return s.defined.Isolation == config.PerSession }
 
 // OmitRoots reports whether a server gets no roots.
 func (f *Manager) OmitRoots(server string) bool {

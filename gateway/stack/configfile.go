@@ -30,7 +30,7 @@ func (i *Stack) OpenConfig(server string) (path string, line int, reload func() 
 	if why := i.noConfigReason(); why != "" {
 		return "", 0, nil, errors.New(why)
 	}
-	path = i.ConfigName()
+	path = i.configName()
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return "", 0, nil, fmt.Errorf("%s is not a regular file", path)
 	}
@@ -95,7 +95,7 @@ func (i *Stack) entryEditor() (*serverentry.Editor, error) {
 	if why := i.noConfigReason(); why != "" {
 		return nil, errors.New(why)
 	}
-	return &serverentry.Editor{Path: i.ConfigName(), Store: i.o.Secrets}, nil
+	return &serverentry.Editor{Path: i.configName(), Store: i.o.Secrets}, nil
 }
 
 // ServerEntry returns a server's entry in the file. It loads a file with mistakes, so that
@@ -108,7 +108,7 @@ func (i *Stack) ServerEntry(server string) (*report.ServerEntry, error) {
 	entry, err := e.Read(server)
 	if bad, ok := errors.AsType[*config.Errors](err); ok {
 		i.reload(false)
-		err = fmt.Errorf("fix the mistakes in %s first: %s", i.ConfigName(), i.o.Mask.String(bad.Problems[0].Text))
+		err = fmt.Errorf("fix the mistakes in %s first: %s", i.configName(), i.o.Mask.String(bad.Problems[0].Text))
 	}
 	return entry, err
 }

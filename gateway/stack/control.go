@@ -26,7 +26,7 @@ var _ daemon.Gateway = (*Stack)(nil)
 // Status implements [daemon.Gateway]. The error is always nil.
 func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	s := daemon.Status{
-		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
+		PID: os.Getpid(), Version: i.o.Version, Config: i.configName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
 		Sessions: []daemon.Session{}, Recording: i.Recording(),
 	}

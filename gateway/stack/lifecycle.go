@@ -33,7 +33,7 @@ func (i *Stack) touchFiles(ctx context.Context) {
 
 func (i *Stack) logStart() {
 	if i.listener != nil {
-		i.o.Logger.Info("daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
+		i.o.Logger.Info("daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.configName())
 	}
 	if i.o.Only != nil {
 		return // they may be about other servers

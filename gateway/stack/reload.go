@@ -37,13 +37,13 @@ func (i *Stack) watchEnvFile(envFile string) {
 func (i *Stack) configMistakes(err error) []registry.Mistake {
 	bad, ok := errors.AsType[*config.Errors](err)
 	if !ok {
-		return []registry.Mistake{{File: i.ConfigName(), Text: i.o.Mask.String(err.Error())}}
+		return []registry.Mistake{{File: i.configName(), Text: i.o.Mask.String(err.Error())}}
 	}
 	all := make([]registry.Mistake, len(bad.Problems))
 	for n, p := range bad.Problems {
 		file := p.File
 		if file == i.o.Config.Path {
-			file = i.ConfigName() // editors need the whole path
+			file = i.configName() // editors need the whole path
 		}
 		all[n] = registry.Mistake{File: file, Line: p.Line, Text: i.o.Mask.String(p.Text)}
 	}

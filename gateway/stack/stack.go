@@ -498,8 +498,8 @@ func (i *Stack) Registry() *registry.Registry { return i.registry }
 // Logger returns a logger that also writes into the journal.
 func (i *Stack) Logger() *slog.Logger { return i.o.Logger }
 
-// ConfigName returns the absolute path of the config, or "demo".
-func (i *Stack) ConfigName() string {
+// configName returns the absolute path of the config, or "demo".
+func (i *Stack) configName() string {
 	if i.o.Config.Demo {
 		return "demo"
 	}

@@ -67,8 +67,8 @@ func load[T any](path string, most int64, parse func(text []byte) (T, error)) (v
 	return value, nil
 }
 
-// ReadCopy returns the last good copy of the file at path, damaged or not.
-func ReadCopy(path string, most int64) ([]byte, error) { return Read(path+copySuffix, most) }
+// readCopy returns the last good copy of the file at path, damaged or not.
+func readCopy(path string, most int64) ([]byte, error) { return Read(path+copySuffix, most) }
 
 // Save replaces the file at path and its last good copy. was is the error of [Load]: a
 // damaged file is kept with the suffix ".damaged". Save returns was without changes if
@@ -149,7 +149,7 @@ func copyOf(path string, most int64, check func(text []byte) error) (update func
 	case err != nil:
 		return nil // Load reports it
 	}
-	if old, err := ReadCopy(path, most); err == nil && bytes.Equal(old, text) || check(text) != nil {
+	if old, err := readCopy(path, most); err == nil && bytes.Equal(old, text) || check(text) != nil {
 		return nil
 	}
 	return func() error { return saveCopy(path, text) }

@@ -204,7 +204,7 @@ func belowDevice(path string) bool {
 // [AllServers] unless one of them is complete and only of another version.
 func affectedServers(path string) []string {
 	var all []string
-	for _, read := range []func(string, int64) ([]byte, error){Read, ReadCopy} {
+	for _, read := range []func(string, int64) ([]byte, error){Read, readCopy} {
 		var f struct {
 			Off []struct {
 				Server string `json:"server"`

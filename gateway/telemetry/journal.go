@@ -89,9 +89,9 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 	ok := a.Code == 0 && !a.Failed
 	cancelled, left := x.Cancelled(), x.ClientLeft()
 	if cancelled || left || len(a.Events) > 0 {
-		j.Metrics.AddUntimed(label, server, ok)
+		j.Metrics.addUntimed(label, server, ok)
 	} else {
-		j.Metrics.AddRequest(label, server, ok, max(took-a.UserWait-a.StartWait, 0))
+		j.Metrics.addRequest(label, server, ok, max(took-a.UserWait-a.StartWait, 0))
 	}
 	if cancelled {
 		j.recordNotification(registry.ToServer, x.Number(), x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.CancelReason()))

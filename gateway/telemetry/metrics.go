@@ -154,17 +154,17 @@ func StatusLabel(ok bool) string {
 // AddEmbeddingsFailure counts a failed request for embeddings.
 func (m *Metrics) AddEmbeddingsFailure() { m.embeddings.Inc() }
 
-// AddRequest counts an answered request. server may be "". took excludes waits for the
+// addRequest counts an answered request. server may be "". took excludes waits for the
 // user and for the server's start.
-func (m *Metrics) AddRequest(method, server string, ok bool, took time.Duration) {
+func (m *Metrics) addRequest(method, server string, ok bool, took time.Duration) {
 	s := m.findSeries(seriesKey{method, server, ok})
 	s.requests.Inc()
 	s.duration.Observe(took.Seconds())
 }
 
-// AddUntimed counts a cancelled or abandoned request, or one that a rule stopped, delayed
+// addUntimed counts a cancelled or abandoned request, or one that a rule stopped, delayed
 // or answered, without its duration.
-func (m *Metrics) AddUntimed(method, server string, ok bool) {
+func (m *Metrics) addUntimed(method, server string, ok bool) {
 	m.findSeries(seriesKey{method, server, ok}).requests.Inc()
 }
 

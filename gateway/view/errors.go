@@ -23,9 +23,9 @@ func (e *PendingError) Error() string { return e.Err.Error() }
 
 func (e *PendingError) Unwrap() error { return e.Err }
 
-// PendingServers returns the starting servers that may still list the missing name of
+// pendingServers returns the starting servers that may still list the missing name of
 // err: none if its prefix belongs to another server.
-func PendingServers(err error, starting []string) []string {
+func pendingServers(err error, starting []string) []string {
 	var unknown *registry.NotFoundError
 	if errors.As(err, &unknown) && (unknown.Kind == registry.Tool || unknown.Kind == registry.Prompt) &&
 		unknown.Owner != "" && !slices.Contains(starting, unknown.Owner) {

@@ -32,7 +32,7 @@ func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Reso
 func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
-		if len(PendingServers(err, seen().KnownServers(v.servers.Starting()))) > 0 {
+		if len(pendingServers(err, seen().KnownServers(v.servers.Starting()))) > 0 {
 			v.servers.AwaitVisibleLists(ctx, seen())
 		}
 		// Even if none is starting, one may just have listed.
@@ -40,7 +40,7 @@ func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *re
 		t, err = resolve(now, name)
 		var unknown *registry.NotFoundError
 		if errors.As(err, &unknown) {
-			if pending := PendingServers(err, now.KnownServers(v.servers.Starting())); len(pending) > 0 {
+			if pending := pendingServers(err, now.KnownServers(v.servers.Starting())); len(pending) > 0 {
 				return t, &PendingError{Err: err, Servers: pending}
 			}
 			return t, v.explainMissing(s, now, unknown)

@@ -71,8 +71,8 @@ type Limits struct {
 	Calls   int           // requests and searches; 0 allows none
 }
 
-// WithDefaults replaces zero values by the defaults.
-func (l Limits) WithDefaults() Limits {
+// withDefaults replaces zero values by the defaults.
+func (l Limits) withDefaults() Limits {
 	if l.Timeout <= 0 {
 		l.Timeout = 10 * time.Second
 	}

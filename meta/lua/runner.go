@@ -95,7 +95,7 @@ func (r *Runner) takeIdle() *process {
 // Run runs a script and returns after its process exited. A returned error is an
 // *[Error].
 func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (Result, error) {
-	l = l.WithDefaults()
+	l = l.withDefaults()
 	if err := context.Cause(ctx); err != nil {
 		return Result{}, cancelledError(err)
 	}

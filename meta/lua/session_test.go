@@ -51,7 +51,7 @@ func FuzzProcess(f *testing.F) {
 	reg.SetList("s", registry.Tool, [][]byte{[]byte(`{"name":"n"}`)})
 	f.Fuzz(func(t *testing.T, said []byte) {
 		r := NewRunner("none")
-		l := Limits{Memory: 1 << 20, Output: 1 << 10, Calls: 3}.WithDefaults()
+		l := Limits{Memory: 1 << 20, Output: 1 << 10, Calls: 3}.withDefaults()
 		s := &session{runner: r, host: emptyHost{reg}, limits: l, in: io.Discard}
 		s.ctx, s.cancel = context.WithCancelCause(t.Context())
 		failed, _ := s.listen(bytes.NewReader(said))

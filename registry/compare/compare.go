@@ -17,8 +17,8 @@ import (
 const (
 	// MaxValues is the maximum number of values in each text.
 	MaxValues = 400_000
-	// MaxDepth is the nesting below which values are compared as a whole.
-	MaxDepth = 100
+	// maxDepth is the nesting below which values are compared as a whole.
+	maxDepth = 100
 	// MaxListed is the number of differences that a result lists.
 	MaxListed = 1000
 )

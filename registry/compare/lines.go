@@ -273,7 +273,7 @@ func (w *lineWriter) changed(n *node, pa, pb place, at Path) {
 // text aligns the lines of two strings.
 func (w *lineWriter) text(a, b string, pa, pb place, at Path) {
 	w.both(pa.prefix+"(text)", pb.prefix+"(text)", at.clone())
-	for _, l := range TextLines(a, b) {
+	for _, l := range textLines(a, b) {
 		if l.HasA {
 			l.A = pa.indent + "| " + l.A
 		}
@@ -285,8 +285,8 @@ func (w *lineWriter) text(a, b string, pa, pb place, at Path) {
 	}
 }
 
-// TextLines aligns the lines of two texts. Only the first line is marked as First.
-func TextLines(a, b string) (lines []Line) {
+// textLines aligns the lines of two texts. Only the first line is marked as First.
+func textLines(a, b string) (lines []Line) {
 	la, lb := splitText(a), splitText(b)
 	hash := func(all []string) func(int) uint64 {
 		return func(i int) uint64 { return hashOf('|', all[i]) }

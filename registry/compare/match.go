@@ -27,7 +27,7 @@ func match(a, b *value, depth int) node {
 		n.op = Same
 	default:
 		n.op = Changed
-		if depth < MaxDepth {
+		if depth < maxDepth {
 			n.matchKids(depth)
 		}
 	}

@@ -18,10 +18,10 @@ import (
 
 // Limits of a comparison of recordings.
 const (
-	// MaxCalls is the number of calls of each recording that are compared.
-	MaxCalls = 1_000_000
-	// MaxPairs is the number of calls that a result describes, of each Op.
-	MaxPairs = 200
+	// maxCalls is the number of calls of each recording that are compared.
+	maxCalls = 1_000_000
+	// maxPairs is the number of calls that a result describes, of each Op.
+	maxPairs = 200
 	// maxBriefArguments is the length of CallInfo.Arguments, in bytes.
 	maxBriefArguments = 300
 )
@@ -62,7 +62,7 @@ type RecordingInfo struct {
 type Recordings struct {
 	A, B                          RecordingInfo
 	Same, Different, OnlyA, OnlyB int
-	Pairs                         []CallPair // at most MaxPairs of each Op, in the order of A
+	Pairs                         []CallPair // at most maxPairs of each Op, in the order of A
 	Definitions                   []EntryChange
 	SameDefinitions               int
 	Problems                      []string
@@ -184,7 +184,7 @@ func isCompared(l *recording.Line) bool {
 func (s *scanner) call(l *recording.Line) (*Call, *CallInfo, error) {
 	rec := l.Record()
 	c := &Call{Server: l.Server, Method: l.Method, Name: cmp.Or(l.Original, l.Name), IsError: HasErrorObject(&rec)}
-	info := InfoOf(&rec)
+	info := infoOf(&rec)
 	var errP, errA error
 	c.Params, errP = s.Body(l.Params)
 	c.Answer, errA = s.Body(l.Answer)
@@ -193,8 +193,8 @@ func (s *scanner) call(l *recording.Line) (*Call, *CallInfo, error) {
 	return c, info, errors.Join(errP, errA)
 }
 
-// InfoOf describes a request.
-func InfoOf(rec *registry.TrafficRecord) *CallInfo {
+// infoOf describes a request.
+func infoOf(rec *registry.TrafficRecord) *CallInfo {
 	return &CallInfo{
 		Number: rec.Number, Time: rec.Time, Client: rec.Client, Server: rec.Server, Method: rec.Method, Name: rec.Name,
 		Took: rec.Duration - rec.UserWait, Size: rec.Size, Outcome: rec.Status,
@@ -237,7 +237,7 @@ func readCalls(open OpenRecording, ignore Patterns) (*recordedCalls, error) {
 		if !isCompared(l) {
 			continue
 		}
-		if len(r.calls) == MaxCalls {
+		if len(r.calls) == maxCalls {
 			r.cut = true
 			continue
 		}
@@ -250,7 +250,7 @@ func readCalls(open OpenRecording, ignore Patterns) (*recordedCalls, error) {
 
 func (r *recordedCalls) problems(side string) (all []string) {
 	if r.cut {
-		all = append(all, fmt.Sprintf("%s: only the first %d calls were compared", side, MaxCalls))
+		all = append(all, fmt.Sprintf("%s: only the first %d calls were compared", side, maxCalls))
 	}
 	first, more := r.Problems()
 	for _, p := range first {
@@ -310,7 +310,7 @@ func (r *Recordings) pairCalls(a, b *recordedCalls, openA, openB OpenRecording, 
 	paired := make([]bool, len(b.calls))
 	var wanted []callPair
 	want := func(p callPair, n *int) {
-		if *n++; *n <= MaxPairs {
+		if *n++; *n <= maxPairs {
 			wanted = append(wanted, p)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"goblin/registry/recording"
 )
 
-// MaxFile is the largest JSON file of [ReadSource], in bytes.
-const MaxFile = 128 << 20
+// maxFile is the largest JSON file of [ReadSource], in bytes.
+const maxFile = 128 << 20
 
 // Kinds of a [Source]. Others are the lists "servers", "tools", "prompts", "resources" and
 // "templates".
@@ -91,9 +91,9 @@ func ReadSource(name string, stdin io.Reader) (*Source, error) {
 }
 
 func readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
-	if err == nil && len(text) > MaxFile {
-		err = fmt.Errorf("larger than %d MiB", MaxFile>>20)
+	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("larger than %d MiB", maxFile>>20)
 	}
 	return text, err
 }

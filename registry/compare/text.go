@@ -166,7 +166,7 @@ func (w *textWriter) texts(indent, head string, d *Difference) bool {
 		return false
 	}
 	w.line(Changed, head)
-	lines := TextLines(a, b)
+	lines := textLines(a, b)
 	near := nearDifferences(lines)
 	shown, skipped := 0, false
 	for i, l := range lines {

@@ -18,9 +18,9 @@ const (
 	maxCanonical = 256 << 10 // bytes of a definition that is compared by value
 )
 
-// Equal reports whether two definitions differ at most in the order of members, spaces and
+// equal reports whether two definitions differ at most in the order of members, spaces and
 // escapes. Definitions over 256 KiB are compared by their bytes.
-func Equal(a, b []byte) bool {
+func equal(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
@@ -32,10 +32,10 @@ func Equal(a, b []byte) bool {
 
 // Meaning describes the difference of two valid definitions in short lines, such as
 // `argument "y" is now required`. kind is "tool", "prompt", "resource", "template" or
-// "skill". It returns nil if they are [Equal], and about 20 lines at most. Names and values
+// "skill". It returns nil if they are [equal], and about 20 lines at most. Names and values
 // in them are untrusted, but contain no control characters.
 func Meaning(kind string, before, after []byte) []string {
-	if Equal(before, after) {
+	if equal(before, after) {
 		return nil
 	}
 	m := meaning{kind: kind}
@@ -68,7 +68,7 @@ var memberTexts = map[string]string{
 func (m *meaning) members(before, after []byte) {
 	for _, name := range memberNames(before, after) {
 		a, b := rawjson.Get(before, name), rawjson.Get(after, name)
-		if a != nil && b != nil && Equal(a, b) {
+		if a != nil && b != nil && equal(a, b) {
 			continue
 		}
 		count := len(m.lines)
@@ -91,7 +91,7 @@ func (m *meaning) members(before, after []byte) {
 		}
 		text := memberTexts[name]
 		if text == "" {
-			text = Quoted(name)
+			text = quoted(name)
 		}
 		m.add("%s %s", text, verb(a, b))
 	}
@@ -128,10 +128,10 @@ func (m *meaning) value(what string, before, after []byte) {
 		if before == nil {
 			value = after
 		}
-		m.add("%s %s %s", what, Shown(value), verb(before, after))
+		m.add("%s %s %s", what, shown(value), verb(before, after))
 		return
 	}
-	m.add("%s changed from %s to %s", what, Shown(before), Shown(after))
+	m.add("%s changed from %s to %s", what, shown(before), shown(after))
 }
 
 // hints compares annotations of a tool with the defaults of the protocol.
@@ -186,7 +186,7 @@ func (m *meaning) fields(what string, before, after []Field) {
 			if f.Required {
 				suffix = ", required"
 			}
-			m.add("%s %s added%s", what, Quoted(f.Name), suffix)
+			m.add("%s %s added%s", what, quoted(f.Name), suffix)
 		}
 	}
 	parent = ""
@@ -196,7 +196,7 @@ func (m *meaning) fields(what string, before, after []Field) {
 			continue
 		}
 		parent = name
-		m.add("%s %s removed", what, Quoted(name))
+		m.add("%s %s removed", what, quoted(name))
 	}
 }
 
@@ -206,7 +206,7 @@ func isNested(name, parent string) bool {
 }
 
 func (m *meaning) field(what string, before, after *Field) {
-	name := Quoted(after.Name)
+	name := quoted(after.Name)
 	switch {
 	case after.Required && !before.Required:
 		m.add("%s %s is now required", what, name)
@@ -214,7 +214,7 @@ func (m *meaning) field(what string, before, after *Field) {
 		m.add("%s %s is no longer required", what, name)
 	}
 	if before.Type != after.Type {
-		m.add("type of %s %s changed from %s to %s", what, name, Shown([]byte(before.Type)), Shown([]byte(after.Type)))
+		m.add("type of %s %s changed from %s to %s", what, name, shown([]byte(before.Type)), shown([]byte(after.Type)))
 	}
 	m.notes(fmt.Sprintf("%s %s", what, name), before.Notes, after.Notes)
 	if before.Description != after.Description {
@@ -250,20 +250,20 @@ func (m *meaning) notes(of string, before, after []string) {
 		}
 		switch {
 		case found[0] && found[1] && values[0] != values[1]:
-			m.add("%s of %s changed from %s to %s", label.name, of, Shown([]byte(values[0])), Shown([]byte(values[1])))
+			m.add("%s of %s changed from %s to %s", label.name, of, shown([]byte(values[0])), shown([]byte(values[1])))
 		case found[0] && !found[1]:
 			m.add("%s of %s removed", label.name, of)
 		case found[1] && !found[0]:
-			m.add("%s of %s added: %s", label.name, of, Shown([]byte(values[1])))
+			m.add("%s of %s added: %s", label.name, of, shown([]byte(values[1])))
 		}
 	}
 }
 
-// Quoted returns a short name in quotes, without control characters.
-func Quoted(name string) string { return strconv.Quote(cutText(name)) }
+// quoted returns a short name in quotes, without control characters.
+func quoted(name string) string { return strconv.Quote(cutText(name)) }
 
-// Shown returns a short value in one line, without control characters.
-func Shown(value []byte) string {
+// shown returns a short value in one line, without control characters.
+func shown(value []byte) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '

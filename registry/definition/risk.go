@@ -55,10 +55,10 @@ func textRisks(before, after []byte) (all []Risk) {
 		}
 	}
 	if instructs != "" {
-		all = append(all, Risk{RiskInstruction, "new text addresses the model: " + Quoted(instructs)})
+		all = append(all, Risk{RiskInstruction, "new text addresses the model: " + quoted(instructs)})
 	}
 	if hidden != "" {
-		all = append(all, Risk{RiskHidden, "new text has invisible characters: " + Quoted(hidden)})
+		all = append(all, Risk{RiskHidden, "new text has invisible characters: " + quoted(hidden)})
 	}
 	return all
 }
@@ -94,7 +94,7 @@ func argumentRisks(before, after []byte) (all []Risk) {
 		if len(names) == 0 {
 			return
 		}
-		text += " " + Quoted(names[0])
+		text += " " + quoted(names[0])
 		if len(names) > 1 {
 			text += fmt.Sprintf(" and %d more", len(names)-1)
 		}

@@ -39,8 +39,8 @@ func (r *Reader) Body(b *Body) ([]byte, error) {
 // BodyFolder returns the folder of the bodies of the last line's file.
 func (r *Reader) BodyFolder() string { return filepath.Join(filepath.Dir(r.path), BodyFolder) }
 
-// LoadBodies replaces the references to files in a line by the bodies.
-func (r *Reader) LoadBodies(l *Line) error {
+// loadBodies replaces the references to files in a line by the bodies.
+func (r *Reader) loadBodies(l *Line) error {
 	for _, b := range []*Body{l.Params, l.Answer, l.Sent, l.Own} {
 		if b == nil || b.File == "" {
 			continue

@@ -90,7 +90,7 @@ func Find(path string, number uint64) (*Line, error) {
 		if found != nil && found.Type == TypeRequest && l.Type == TypeRunning {
 			continue
 		}
-		if err := r.LoadBodies(l); err != nil {
+		if err := r.loadBodies(l); err != nil {
 			return nil, fmt.Errorf("%s:%d: request %d: %w", r.File(), r.Position(), number, err)
 		}
 		found, in = l, r.File()

@@ -24,9 +24,9 @@ const Version = 1
 const (
 	// MaxInline is the largest body in a line. A larger one goes to a file of its own.
 	MaxInline = 64 << 10
-	// MaxLine is the longest line that readers accept. Only complete lists of servers come
+	// maxLine is the longest line that readers accept. Only complete lists of servers come
 	// near it.
-	MaxLine = 256 << 20
+	maxLine = 256 << 20
 )
 
 // Names of files and folders.

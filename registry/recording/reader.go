@@ -355,7 +355,7 @@ func tooLong(whole, part []byte) bool {
 	start = bytes.TrimSpace(append(start, part[:min(len(part), most)]...))
 	for _, t := range []Type{TypeServer, TypeList, TypeRecording} {
 		if bytes.HasPrefix(start, []byte(`{"type":"`+t+`"`)) {
-			return size > MaxLine
+			return size > maxLine
 		}
 	}
 	return true

@@ -71,8 +71,8 @@ func (r *Rule) valueMistakes() (all []Mistake) {
 	add(r.Then == Answer && r.Result == nil, "result", "is missing; add the object to answer, such as result: {content: [{type: text, text: ok}]}")
 	add(r.Result != nil && (rawjson.Valid(r.Result) != nil || !rawjson.IsObject(r.Result)), "result", "must be a mapping")
 	add(r.Then == Delay && r.Delay == 0, "delay", "is missing; add the time to wait, such as delay: 2s")
-	add(r.Delay < 0 || r.Delay > MaxTimeout, "delay", "must be from 0 to %s", duration(MaxTimeout))
-	add(r.Timeout < 0 || r.Timeout > MaxTimeout, "timeout", "must be from 0 to %s", duration(MaxTimeout))
+	add(r.Delay < 0 || r.Delay > maxTimeout, "delay", "must be from 0 to %s", duration(maxTimeout))
+	add(r.Timeout < 0 || r.Timeout > maxTimeout, "timeout", "must be from 0 to %s", duration(maxTimeout))
 	add(r.Default != "" && r.Default != DefaultDeny && r.Default != DefaultSend, "default", "must be deny or send, not %q", r.Default)
 	add(r.Ask != "" && r.Ask != AskClient, "ask", "must be client, not %q", r.Ask)
 	add(r.Ask != "" && r.on() == OnAnswer, "ask", "works only on requests; remove it or \"on: answer\"")
@@ -82,8 +82,8 @@ func (r *Rule) valueMistakes() (all []Mistake) {
 }
 
 func (r *Rule) whenMistakes() (all []Mistake) {
-	if len(r.When) > MaxWhen {
-		return []Mistake{{"when", fmt.Sprintf("is longer than %d bytes; use several rules", MaxWhen)}}
+	if len(r.When) > maxWhen {
+		return []Mistake{{"when", fmt.Sprintf("is longer than %d bytes; use several rules", maxWhen)}}
 	}
 	add := func(t query.Term, format string, args ...any) {
 		all = append(all, Mistake{"when", fmt.Sprintf("is wrong in column %d: ", t.Column) + fmt.Sprintf(format, args...)})

@@ -60,8 +60,8 @@ const DefaultTimeout = 50 * time.Second
 
 // Limits of a rule.
 const (
-	MaxTimeout = 24 * time.Hour // of Timeout and Delay
-	MaxWhen    = 4096           // bytes
+	maxTimeout = 24 * time.Hour // of Timeout and Delay
+	maxWhen    = 4096           // bytes
 	MaxCount   = 100_000_000
 )
 

@@ -17,7 +17,7 @@ import (
 
 // Limits of a document and its search.
 const (
-	MaxData           = 16 << 20 // bytes of JSON
+	maxData           = 16 << 20 // bytes of JSON
 	maxPath           = 512      // bytes of a path
 	maxDescents       = 2        // ".." in a path; each visits a whole subtree
 	maxRootFilterData = 64 << 10 // bytes of JSON for filters that use the root
@@ -32,10 +32,10 @@ type Document struct {
 	order map[uintptr][]string // by object; nil before the first search
 }
 
-// ReadDocument decodes JSON of at most [MaxData] bytes. Several values in a row become an
+// ReadDocument decodes JSON of at most [maxData] bytes. Several values in a row become an
 // array.
 func ReadDocument(data []byte) (*Document, error) {
-	if len(data) > MaxData {
+	if len(data) > maxData {
 		return nil, errors.New("more than 16 MiB of JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -68,7 +68,7 @@ func (t *Table[R]) IsColumnVisible(name string) bool {
 	return slices.ContainsFunc(t.places, func(p place) bool { return t.cols[p.col].Name == name })
 }
 
-func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.ByMatch() }
+func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.byMatch() }
 
 func (t *Table[R]) headLine(lk *theme.Theme, w int) string {
 	var b strings.Builder

@@ -40,8 +40,8 @@ func (f *Fold[R]) Toggle() tea.Cmd {
 	return f.table.Refilter()
 }
 
-// OnHead reports whether the cursor is on the head.
-func (f *Fold[R]) OnHead() bool {
+// onHead reports whether the cursor is on the head.
+func (f *Fold[R]) onHead() bool {
 	r, ok := f.table.Selected()
 	return ok && f.isHead(r)
 }
@@ -58,22 +58,22 @@ func (f *Fold[R]) Mark(lk *theme.Theme) string {
 func (f *Fold[R]) Opens(open keys.Handler) keys.Handler {
 	return keys.Handler{
 		WhyDisabled: func() string {
-			if f.OnHead() || open.WhyDisabled == nil {
+			if f.onHead() || open.WhyDisabled == nil {
 				return ""
 			}
 			return open.WhyDisabled()
 		},
 		Run: func() tea.Cmd {
-			if f.OnHead() {
+			if f.onHead() {
 				return f.Toggle()
 			}
 			return open.Run()
 		},
 		Label: func() string {
 			switch {
-			case !f.OnHead() && open.Label != nil:
+			case !f.onHead() && open.Label != nil:
 				return open.Label()
-			case !f.OnHead():
+			case !f.onHead():
 				return "open"
 			case f.Unfolded:
 				return "fold"

@@ -72,9 +72,9 @@ func (t *Table[R]) OrderNames() []string {
 	return names
 }
 
-// ByMatch reports whether rows are sorted by how well they match the filter, regardless
+// byMatch reports whether rows are sorted by how well they match the filter, regardless
 // of the order.
-func (t *Table[R]) ByMatch() bool {
+func (t *Table[R]) byMatch() bool {
 	return t.query.IsRanked() || t.FilterText != "" && t.Order == 0 && !t.Reversed && t.query.HasWords() && t.index.SplitParts()
 }
 
@@ -82,9 +82,9 @@ func (t *Table[R]) ByMatch() bool {
 func (t *Table[R]) OrderText(lk *theme.Theme) string {
 	o := &t.Orders[t.Order]
 	switch {
-	case t.ByMatch() && len(t.Matches) < 2:
+	case t.byMatch() && len(t.Matches) < 2:
 		return ""
-	case t.ByMatch():
+	case t.byMatch():
 		return "best match first"
 	case o.less == nil && o.col == 0:
 		return ""

@@ -213,7 +213,7 @@ func (r *reader) limit() {
 			continue
 		}
 		contents++
-		if size += len(one.answer); contents > MaxContents || size > MaxBytes && contents > 1 {
+		if size += len(one.answer); contents > maxContents || size > maxBytes && contents > 1 {
 			one.answer = nil
 		}
 	}

@@ -1,7 +1,7 @@
 // Package resourcehistory lists the reads and updates of one resource.
 //
-// A [Store] keeps contents that its UI read, at most [MaxContents] per resource and
-// [MaxBytes] in total. It reads followed resources again after updates. A [View] is the
+// A [Store] keeps contents that its UI read, at most [maxContents] per resource and
+// [maxBytes] in total. It reads followed resources again after updates. A [View] is the
 // dialog: it combines the Store with the traffic journal. Both must run on the UI's Update
 // goroutine; decoding runs in commands.
 package resourcehistory
@@ -18,10 +18,10 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Limits of a [Store]. MaxBytes is also the limit of the recorded contents of one View.
+// Limits of a [Store]. maxBytes is also the limit of the recorded contents of one View.
 const (
-	MaxContents = 50 // per resource
-	MaxBytes    = 32_000_000
+	maxContents = 50 // per resource
+	maxBytes    = 32_000_000
 	maxFollowed = 50 // resources
 	maxPaths    = 200
 	// overhead is the approximate size of a read without its content, in bytes.
@@ -61,10 +61,10 @@ func (s *Store) Add(inv *registry.Invocation) tea.Cmd {
 	}
 	s.reads = append(s.reads, &kept)
 	s.bytes += len(kept.Result) + overhead
-	if len(of) >= MaxContents {
+	if len(of) >= maxContents {
 		s.drop(of[0])
 	}
-	for s.bytes > MaxBytes && len(s.reads) > 1 {
+	for s.bytes > maxBytes && len(s.reads) > 1 {
 		s.drop(s.reads[0])
 	}
 	if s.view != nil {

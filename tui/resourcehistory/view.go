@@ -172,7 +172,7 @@ func (d *View) blocks(r *row) func() []viewer.Section {
 	case r.content == nil:
 		return note("No content.")
 	case r.answer == nil:
-		return note("The content is not kept: " + d.app.MissingBody() + ", or older than the last " + strconv.Itoa(MaxContents) + ".")
+		return note("The content is not kept: " + d.app.MissingBody() + ", or older than the last " + strconv.Itoa(maxContents) + ".")
 	}
 	answer, isError, cut := r.answer, r.isError, r.cut
 	return func() []viewer.Section {
@@ -213,7 +213,7 @@ func (d *View) Lines(w, h int) []string {
 	if d.zoomed && d.Table.Len() > 0 {
 		return dialog.ZoomedLines(lk, d.View, d.Table.Cursor(), d.Table.Len(), w, h)
 	}
-	summary := fmt.Sprintf("%s, %s of at most %d and %s.", termtext.Count(d.reads, "read"), termtext.Count(d.kept, "content"), MaxContents, uicontext.FormatSize(MaxBytes))
+	summary := fmt.Sprintf("%s, %s of at most %d and %s.", termtext.Count(d.reads, "read"), termtext.Count(d.kept, "content"), maxContents, uicontext.FormatSize(maxBytes))
 	var out []string
 	for _, line := range uicontext.WrapText(summary+d.hint(), w-2, 2) {
 		out = append(out, " "+lk.Dim.On(line))

@@ -222,5 +222,5 @@ func (l *Theme) Row(line string, focused bool) string {
 		// reversed colours are hard to read
 		line = ansi.Strip(line)
 	}
-	return style.Over(line)
+	return style.over(line)
 }

@@ -37,8 +37,8 @@ func (s Style) On(text string) string {
 	return string(s) + text + reset
 }
 
-// Over returns a line, which may contain styles, on top of this style.
-func (s Style) Over(line string) string {
+// over returns a line, which may contain styles, on top of this style.
+func (s Style) over(line string) string {
 	if s == "" {
 		return line
 	}

@@ -67,9 +67,9 @@ func (a *Context) redacted(text string) string {
 	return strings.Join(strings.Fields(a.Backend.Redact(termtext.Truncate(text, maxSearched))), " ")
 }
 
-// FailureText returns the message of a failed request in one line, safe for the terminal,
+// failureText returns the message of a failed request in one line, safe for the terminal,
 // or "". It hides the config's secrets.
-func (a *Context) FailureText(r *registry.TrafficRecord) string {
+func (a *Context) failureText(r *registry.TrafficRecord) string {
 	if !recording.IsFailure(r) {
 		return ""
 	}
@@ -80,7 +80,7 @@ func (a *Context) FailureText(r *registry.TrafficRecord) string {
 	return SanitizeLine(shorten(a.redacted(text), maxFailure))
 }
 
-// PastFailure returns the error of a past call of this UI as FailureText does.
+// PastFailure returns the error of a past call of this UI as failureText does.
 func (a *Context) PastFailure(inv *registry.Invocation) string {
 	switch {
 	case inv.Success || inv.Cancelled:
@@ -88,7 +88,7 @@ func (a *Context) PastFailure(inv *registry.Invocation) string {
 	case inv.Error != "":
 		return SanitizeLine(shorten(a.redacted(inv.Error), maxFailure))
 	}
-	return a.FailureText(&registry.TrafficRecord{Status: registry.StatusToolError, Response: inv.Result})
+	return a.failureText(&registry.TrafficRecord{Status: registry.StatusToolError, Response: inv.Result})
 }
 
 // CallTexts returns the arguments and the error of a recorded or running call. Both are
@@ -101,5 +101,5 @@ func (a *Context) CallTexts(r *registry.TrafficRecord) (arguments, failure strin
 	if rawjson.Valid(rec.Request) == nil {
 		arguments = a.ArgumentsText(rawjson.Get(rec.Request, "arguments"))
 	}
-	return arguments, a.FailureText(&rec)
+	return arguments, a.failureText(&rec)
 }

@@ -114,7 +114,7 @@ func (b *builder) fields(fields []Field) {
 		}
 		value, lost := truncate(f.Value, b.o.MaxBytes)
 		if !b.o.Raw {
-			value = ShortenDataURI(value)
+			value = shortenDataURI(value)
 		}
 		value = f.text(value)
 		if lost {
@@ -237,8 +237,8 @@ func splitSize(n int64) (number, unit string) {
 // briefFrom is the minimum length of a shortened data: URI, in bytes.
 const briefFrom = 64
 
-// ShortenDataURI replaces a long data: URI by its type and size.
-func ShortenDataURI(s string) string {
+// shortenDataURI replaces a long data: URI by its type and size.
+func shortenDataURI(s string) string {
 	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
 		return s
 	}

@@ -142,7 +142,7 @@ func (p *printer) token(i ink, end, depth int) {
 	raw := p.src[p.i:end]
 	if !p.b.o.Raw && len(raw) > briefFrom && bytes.HasPrefix(raw, []byte(`"data:`)) {
 		if s, ok := rawjson.String(raw); ok {
-			raw = rawjson.Quote(ShortenDataURI(s))
+			raw = rawjson.Quote(shortenDataURI(s))
 		}
 	}
 	room := p.b.o.MaxBytes - (p.b.pos() - p.start)

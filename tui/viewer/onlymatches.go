@@ -15,8 +15,8 @@ func (v *View) ToggleOnlyMatches() bool {
 	return v.only
 }
 
-// OnlyMatches reports whether lines without matches are hidden.
-func (v *View) OnlyMatches() bool { return v.only && v.doc != v.whole }
+// onlyMatches reports whether lines without matches are hidden.
+func (v *View) onlyMatches() bool { return v.only && v.doc != v.whole }
 
 // showMatches replaces the visible document by the whole one or by its lines with
 // matches. The first visible line stays visible, if possible.
@@ -66,7 +66,7 @@ func (d *Doc) withMatches(matches []span) *Doc {
 // GoToLine moves to a line by its drawn number, or by its position if the lines have no
 // numbers. It returns false if there is no such line.
 func (v *View) GoToLine(number int) bool {
-	if v.OnlyMatches() {
+	if v.onlyMatches() {
 		v.ToggleOnlyMatches()
 	}
 	nth, numbers := 0, v.doc.numbers > 0
@@ -88,12 +88,12 @@ func (v *View) GoToLine(number int) bool {
 // [View.GoToLine] while that is visible. It is "" if all lines are visible.
 func (v *View) LineText() string {
 	first, last, total := v.Position()
-	if total == 0 || first <= 1 && last >= total && !v.OnlyMatches() {
+	if total == 0 || first <= 1 && last >= total && !v.onlyMatches() {
 		return ""
 	}
 	text := termtext.FormatCount(last) + "/" + termtext.FormatCount(total)
 	switch {
-	case v.OnlyMatches():
+	case v.onlyMatches():
 		text += " matching"
 	case v.doc.numbers > 0:
 		at := last - 1

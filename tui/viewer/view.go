@@ -53,7 +53,7 @@ func (v *View) Show(d *Doc, keep bool) {
 		d = &Doc{}
 	}
 	old, top := v.whole, v.top
-	if v.OnlyMatches() && top < len(v.doc.lines) { // its line in the whole document
+	if v.onlyMatches() && top < len(v.doc.lines) { // its line in the whole document
 		off := v.doc.lines[top].off
 		top = sort.Search(len(old.lines), func(i int) bool { return old.lines[i].off >= off })
 	}

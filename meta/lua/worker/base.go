@@ -193,7 +193,7 @@ func (r *run) lookUp(L *glua.LState) int {
 }
 
 func splitLine(text string) (line int, message string) {
-	rest, ok := strings.CutPrefix(text, ChunkName+":")
+	rest, ok := strings.CutPrefix(text, chunkName+":")
 	if !ok {
 		return 0, text
 	}
@@ -215,7 +215,7 @@ func (r *run) hint(message string) string {
 		if r.lastUnknown == "" {
 			return ""
 		}
-		if slices.Contains(ReservedNames, r.lastUnknown) {
+		if slices.Contains(reservedNames, r.lastUnknown) {
 			return fmt.Sprintf("; %s is not available in scripts", r.lastUnknown)
 		}
 		return fmt.Sprintf("; unknown name %q%s", r.lastUnknown, DidYouMean(r.lastUnknown, r.catalog.names(r.main)))

@@ -102,7 +102,7 @@ func (r *run) errorText(v glua.LValue) string {
 	}
 	var b strings.Builder
 	if line, ok := t.RawGetString("line").(glua.LNumber); ok {
-		fmt.Fprintf(&b, "%s:%d: ", ChunkName, int(line))
+		fmt.Fprintf(&b, "%s:%d: ", chunkName, int(line))
 	}
 	if server, ok := t.RawGetString("server").(glua.LString); ok {
 		b.WriteString(string(server))

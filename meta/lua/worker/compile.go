@@ -40,7 +40,7 @@ func compile(script string) (p *program, err error) {
 			p, err = nil, &Error{Kind: Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
 		}
 	}()
-	chunk, err := parse.Parse(strings.NewReader(script), ChunkName)
+	chunk, err := parse.Parse(strings.NewReader(script), chunkName)
 	if err != nil {
 		return nil, syntaxError(err, script)
 	}
@@ -52,7 +52,7 @@ func compile(script string) (p *program, err error) {
 	body.SetLastLine(last)
 	locals := setLine(&ast.LocalAssignStmt{Names: guardNames, Exprs: []ast.Expr{setLine(&ast.Comma3Expr{}, 1)}}, 1)
 	run := setLine(&ast.ReturnStmt{Exprs: []ast.Expr{setLine(&ast.FuncCallExpr{Func: body}, 1)}}, 1)
-	p.proto, err = glua.Compile([]ast.Stmt{locals, run}, ChunkName)
+	p.proto, err = glua.Compile([]ast.Stmt{locals, run}, chunkName)
 	if err != nil {
 		return nil, syntaxError(err, script)
 	}

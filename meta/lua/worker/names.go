@@ -10,9 +10,9 @@ import (
 var (
 	keywords = strings.Fields(`and break do else elseif end false for function goto if in local nil not or repeat
 		return then true until while`)
-	// ReservedNames are Lua's own names, including those missing in the sandbox. Servers
+	// reservedNames are Lua's own names, including those missing in the sandbox. Servers
 	// cannot have them.
-	ReservedNames = strings.Fields(`_G _VERSION assert collectgarbage coroutine debug dofile error getfenv getmetatable io
+	reservedNames = strings.Fields(`_G _VERSION assert collectgarbage coroutine debug dofile error getfenv getmetatable io
 		ipairs load loadfile loadstring math module newproxy next os package pairs pcall print rawequal rawget rawset
 		require select setfenv setmetatable string table tonumber tostring type unpack xpcall
 		all json null prompts resources result search servers tools`)
@@ -36,7 +36,7 @@ func ToIdentifier(name string) string {
 // Global returns the identifier of a server.
 func Global(name string) string {
 	id := ToIdentifier(name)
-	if slices.Contains(ReservedNames, id) {
+	if slices.Contains(reservedNames, id) {
 		return "_" + id
 	}
 	return id

@@ -104,8 +104,8 @@ func TruncateError(text string, left int64) string {
 	return text[:most-len(rest)] + rest
 }
 
-// ChunkName is the name of scripts in errors.
-const ChunkName = "script"
+// chunkName is the name of scripts in errors.
+const chunkName = "script"
 
 // Error is the error of a script. For limits, Message contains the config key.
 type Error struct {
@@ -117,9 +117,9 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s", ChunkName, e.Line, e.Message)
+		return fmt.Sprintf("%s:%d: %s", chunkName, e.Line, e.Message)
 	}
-	return ChunkName + ": " + e.Message
+	return chunkName + ": " + e.Message
 }
 
 // Unwrap returns the cause.
