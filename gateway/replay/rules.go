@@ -1,14 +1,14 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/compare"
 )
 
 // Limits of a file of rules.
@@ -27,7 +27,7 @@ type rule struct {
 	Server, Method, Name string
 	Paths                []string
 
-	paths []fieldPath
+	paths compare.Patterns
 }
 
 // ReadRules reads a file of rules:
@@ -80,7 +80,7 @@ func ParseRules(text []byte) (*Rules, error) {
 		if len(r.Paths) == 0 {
 			return nil, fmt.Errorf("rule %d has no paths", i+1)
 		}
-		paths, err := parsePaths(r.Paths)
+		paths, err := compare.ParsePatterns(r.Paths)
 		if err != nil {
 			return nil, fmt.Errorf("rule %d: %w", i+1, err)
 		}
@@ -109,9 +109,7 @@ func (r *Rules) apply(t target, members map[string]any) {
 	}
 	for _, one := range r.rules {
 		if matches(one.Method, t.method) && matches(one.Name, t.name) {
-			for _, p := range one.paths {
-				p.remove(members)
-			}
+			one.paths.Remove(members)
 		}
 	}
 }
@@ -124,145 +122,4 @@ func matches(glob, name string) bool {
 	const slash = "\x00"
 	ok, _ := path.Match(strings.ReplaceAll(glob, "/", slash), strings.ReplaceAll(name, "/", slash))
 	return ok
-}
-
-// fieldPath is a parsed path, with the syntax of [goblin/registry/compare.ParseIgnored].
-type fieldPath []segment
-
-// segment is a member, an element, or any of both. deep also matches below.
-type segment struct {
-	name      string
-	index     int
-	isIndex   bool
-	any, deep bool
-}
-
-const maxSegments = 30
-
-func parsePaths(texts []string) (all []fieldPath, err error) {
-	for _, text := range texts {
-		p, err := parsePath(text)
-		if err != nil {
-			return nil, fmt.Errorf("path %q: %w", text, err)
-		}
-		all = append(all, p)
-	}
-	return all, nil
-}
-
-func parsePath(text string) (p fieldPath, err error) {
-	rest := strings.TrimPrefix(text, "$")
-	if rest == text && !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, "[") {
-		rest = "." + rest
-	}
-	for rest != "" && rest != "." {
-		var s segment
-		if after, ok := strings.CutPrefix(rest, ".."); ok {
-			s.deep, rest = true, after
-			if !strings.HasPrefix(rest, "[") {
-				rest = "." + rest
-			}
-		}
-		if rest, err = s.parse(rest); err != nil {
-			return nil, err
-		}
-		if p = append(p, s); len(p) > maxSegments {
-			return nil, fmt.Errorf("more than %d parts", maxSegments)
-		}
-	}
-	if len(p) == 0 {
-		return nil, errors.New("it is empty")
-	}
-	return p, nil
-}
-
-func (s *segment) parse(text string) (rest string, err error) {
-	if after, ok := strings.CutPrefix(text, "."); ok {
-		end := strings.IndexAny(after, ".[")
-		if end < 0 {
-			end = len(after)
-		}
-		if s.name = after[:end]; s.name == "" {
-			return "", errors.New("a name is missing")
-		}
-		s.any = s.name == "*"
-		return after[end:], nil
-	}
-	inside, rest, ok := cutBrackets(text)
-	if !ok {
-		return "", errors.New("a bracket or quote is missing")
-	}
-	if quote := inside[:min(1, len(inside))]; quote == "'" || quote == `"` {
-		s.name = strings.ReplaceAll(inside[1:len(inside)-1], `\`+quote, quote)
-		return rest, nil
-	}
-	if s.any = inside == "*"; s.any {
-		return rest, nil
-	}
-	if s.index, err = strconv.Atoi(inside); err != nil || s.index < 0 {
-		return "", fmt.Errorf("[%s] is neither an index nor [*] nor a quoted name", inside)
-	}
-	s.isIndex = true
-	return rest, nil
-}
-
-// cutBrackets returns the text in the brackets at the start of text and the text after
-// them.
-func cutBrackets(text string) (inside, rest string, ok bool) {
-	text, ok = strings.CutPrefix(text, "[")
-	if !ok || text == "" {
-		return "", "", false
-	}
-	from := 0
-	if quote := text[0]; quote == '\'' || quote == '"' {
-		for from = 1; from < len(text) && text[from] != quote; from++ {
-			if text[from] == '\\' {
-				from++
-			}
-		}
-		if from++; from >= len(text) || text[from] != ']' {
-			return "", "", false
-		}
-	}
-	end := strings.IndexByte(text[from:], ']')
-	if end < 0 {
-		return "", "", false
-	}
-	return text[:from+end], text[from+end+1:], true
-}
-
-// remove removes the values at p. Removed elements become null, so that others keep
-// their index.
-func (p fieldPath) remove(v any) {
-	s, last := &p[0], len(p) == 1
-	switch v := v.(type) {
-	case map[string]any:
-		for name, member := range v {
-			fits := s.any || !s.isIndex && s.name == name
-			switch {
-			case fits && last:
-				delete(v, name)
-				continue
-			case fits:
-				p[1:].remove(member)
-			}
-			if s.deep {
-				p.remove(member)
-			}
-		}
-	case []any:
-		for i, element := range v {
-			fits := s.any || s.isIndex && s.index == i
-			switch {
-			case fits && last:
-				v[i] = nil
-				continue
-			case fits:
-				p[1:].remove(element)
-			}
-			if s.deep {
-				p.remove(element)
-			}
-		}
-	}
 }

@@ -183,6 +183,31 @@ func (p Patterns) step(at states, fits func(*segment) bool) states {
 	return next
 }
 
+// Remove removes the values at the paths from decoded JSON. Removed elements become null,
+// so that others keep their index.
+func (p Patterns) Remove(v any) { p.remove(v, p.start()) }
+
+func (p Patterns) remove(v any, at states) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if next := p.member(at, name); p.matches(next) {
+				delete(v, name)
+			} else if next != nil {
+				p.remove(member, next)
+			}
+		}
+	case []any:
+		for i, element := range v {
+			if next := p.index(at, i); p.matches(next) {
+				v[i] = nil
+			} else if next != nil {
+				p.remove(element, next)
+			}
+		}
+	}
+}
+
 // ParseIgnored parses paths with wildcards, separated by commas or spaces:
 // $.rows[*].when, rows[*].when, ..when, $['a.b'].*. "$" may be omitted.
 func ParseIgnored(texts ...string) (Patterns, error) {
@@ -195,14 +220,31 @@ func ParseIgnored(texts ...string) (Patterns, error) {
 			if len(p.all) == maxPatterns {
 				return p, fmt.Errorf("more than %d paths", maxPatterns)
 			}
-			segments, err := parsePattern(one)
-			if err != nil {
-				return p, fmt.Errorf("path %q: %w; write paths such as $.rows[*].when or ..when", one, err)
+			if err := p.add(one); err != nil {
+				return p, err
 			}
-			p.texts, p.all = append(p.texts, one), append(p.all, segments)
 		}
 	}
 	return p, nil
+}
+
+// ParsePatterns parses paths as [ParseIgnored] does, but each text is one path.
+func ParsePatterns(texts []string) (p Patterns, err error) {
+	for _, text := range texts {
+		if err := p.add(text); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (p *Patterns) add(text string) error {
+	segments, err := parsePattern(text)
+	if err != nil {
+		return fmt.Errorf("path %q: %w; write paths such as $.rows[*].when or ..when", text, err)
+	}
+	p.texts, p.all = append(p.texts, text), append(p.all, segments)
+	return nil
 }
 
 // splitPatterns splits at commas and spaces outside of brackets.
