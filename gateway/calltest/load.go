@@ -145,8 +145,8 @@ func storedAnswer(call *savedcall.Call) ([]byte, error) {
 	return text, err
 }
 
-// checkLink refuses a symbolic link that leads out of its folder. A repository of a
-// stranger may contain one, and the file is read, compared and replaced.
+// checkLink refuses a symbolic link that leads out of its folder. An untrusted repository
+// may contain one, and runs read and replace the file.
 func checkLink(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

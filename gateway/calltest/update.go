@@ -64,7 +64,7 @@ func storeDefinition(call *savedcall.Call, digest string) error {
 	return WriteFile(call.Path, text)
 }
 
-// WriteFile atomically replaces a file that belongs into a version control system. It
+// WriteFile atomically replaces a file that is kept in version control. It
 // keeps the mode, follows symbolic links and uses mode 0644 for a new file.
 func WriteFile(path string, text []byte) (err error) {
 	target, mode := path, fs.FileMode(0o644)

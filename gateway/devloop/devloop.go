@@ -3,7 +3,7 @@
 // Each server with watch or build has a loop, which runs at most one build. The running
 // process stays until a build succeeds. A change during a build kills the build and
 // starts one more. All methods are safe for concurrent use. [Manager.Run] and
-// [Manager.AwaitBuild] block, the others do not. A build has no time limit. The last
+// [Manager.AwaitBuild] block; other methods do not. A build has no time limit. The last
 // 64 KiB of its output are kept, without control sequences.
 //
 // The package must not know how servers are started; it calls [Options].Restart.
@@ -92,7 +92,7 @@ func (m *Manager) Apply(all []config.Server) {
 
 func (m *Manager) startLocked(l *loop) { m.work.Go(func() { l.run(m.run) }) }
 
-// Run runs the loops until ctx ends, and returns when no build runs any more.
+// Run runs the loops until ctx ends and all builds have stopped.
 func (m *Manager) Run(ctx context.Context) {
 	m.mu.Lock()
 	m.run = ctx

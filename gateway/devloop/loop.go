@@ -314,7 +314,7 @@ func (l *loop) runBuild(ctx context.Context) (output string, err error) {
 // restart replaces the process and compares the definitions.
 func (l *loop) restart(ctx context.Context) (newer []string) {
 	before, _ := l.m.o.Registry.State(l.name())
-	if l.compared == 0 { // otherwise the process before never listed, or a retry has
+	if l.compared == 0 { // otherwise an earlier attempt was not compared
 		l.compared, l.first = l.m.o.Registry.ListChanges().Stats().Next, !before.Listed
 	}
 	began := time.Now()

@@ -12,10 +12,9 @@ import (
 
 const (
 	// maxOwnRounds is the number of builds in a row that one file may cause by changing
-	// during the build before.
+	// during the previous build.
 	maxOwnRounds = 5
-	// ownTime is the time after a build and restart in which changes that they made are
-	// reported.
+	// ownTime is the maximum delay between a change by a build or restart and its report.
 	ownTime = 4 * time.Second
 	// ownSlack is the time after a restart in which a server may write files of its own.
 	ownSlack = 300 * time.Millisecond

@@ -18,7 +18,7 @@
 // Above limits.unsent, requests to the client wait and its messages are not read. The
 // session is closed at 20 times that, or after a minute without progress. A
 // [memlimit.Pool] limits the memory of all clients: large messages, requests and answers
-// over it are refused, and sessions with unread bytes closed. No client can slow down
+// over it are refused, and sessions with unread bytes are closed. No client can slow down
 // another.
 package downstream
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ErrDrain as the cause of a context makes [HTTP.Serve] hand over to another process: it
-// serves all accepted connections and lets requests in flight finish.
+// ErrDrain as the cause of a context makes [HTTP.Serve] leave its address to another
+// process: it serves all accepted connections and lets requests in flight finish.
 var ErrDrain = errors.New("stopping after requests in flight")
 
 const (

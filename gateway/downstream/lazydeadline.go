@@ -18,7 +18,7 @@ type lazyDeadline struct {
 	mu      sync.Mutex
 	wanted  time.Time // zero: none
 	applied time.Time // zero: none
-	passed  bool      // applied was in the past at once
+	passed  bool      // applied was already in the past when it was set
 	running int       // operations
 }
 

@@ -16,7 +16,7 @@ type responseControl struct {
 	readAt, writeAt time.Time // of the last restart
 }
 
-// restartPause limits how often a timeout restarts: each restart takes time, most of all
+// restartPause limits how often a timeout restarts: each restart takes time, especially
 // over HTTP/2.
 const restartPause = time.Second
 

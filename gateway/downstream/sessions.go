@@ -65,7 +65,7 @@ const newSessionDivisor = 64
 //
 //  1. sessions without a completed handshake
 //  2. sessions without a request other than ping
-//  3. the younger half: clients from before a flood keep their place
+//  3. the younger half, so that clients from before a flood stay
 //  4. the older half
 //
 // Within a group, it is the longest unused one.

@@ -7,8 +7,8 @@
 // [Gate.Request] and [Gate.Answer] block while a request waits. Without rules,
 // [Gate.IsActive] is one atomic load.
 //
-// Rules on requests are a promise: a request that a rule stops or denies reaches no
-// server. It holds for each request with a known target, in sessions and stateless:
+// A request that a rule stops or denies reaches no server. This holds for each request
+// with a known target, in sessions and stateless:
 //   - tools/call, also by call_tool, from scripts, or as a task
 //   - prompts/get, resources/read, completion/complete, tasks/*
 //   - subscriptions, skills, extensions, Goblin's own tools and resources
@@ -42,7 +42,7 @@ import (
 // maxRules is the maximum number of rules of the UI.
 const maxRules = 200
 
-// maxFreeze limits a frozen request whose client vanished without a trace.
+// maxFreeze limits a frozen request whose client disconnected unnoticed.
 const maxFreeze = time.Hour
 
 // Options configures a [Gate].
@@ -258,7 +258,7 @@ func (x *Exchange) IsOutdated() (judged, outdated bool) {
 }
 
 // applyFirst applies the first rule that matches. It returns false if that rule was
-// replaced meanwhile: then the new rules apply, so that an edit leaves no gap.
+// replaced meanwhile. Then the new rules apply, so that no request passes during an edit.
 func (g *Gate) applyFirst(x *Exchange, rules []*entry, s *rule.Subject, now time.Time, continued *sentRequest) (_ Verdict, ok bool) {
 	for _, e := range rules {
 		if !e.Matches(s, now) {

@@ -199,7 +199,8 @@ func (g *Gate) showLocked() {
 	})
 }
 
-// showStopsLocked publishes few stops at once, since users wait for them.
+// showStopsLocked publishes the state without a delay if there are few stops, since users
+// wait for them.
 func (g *Gate) showStopsLocked() {
 	const few = 32
 	if len(g.stops) <= few {

@@ -83,7 +83,7 @@ func (g *Gate) stop(x *Exchange, e *entry) Verdict {
 	deciding := s.deciding
 	s.deciding, s.expired = true, true // later decisions fail
 	g.mu.Unlock()
-	if deciding { // in the last moment
+	if deciding { // a decision arrived just in time
 		return g.decide(x, s, <-s.decided)
 	}
 	x.note(e, "time is up")
@@ -333,7 +333,7 @@ func (g *Gate) noteChanges(x *Exchange, e *entry, before, after []byte) {
 	}
 }
 
-// UIClosed applies the defaults if no UI is open any more, except to requests whose client
+// UIClosed applies the defaults after the last UI closed, except to requests whose client
 // is asked.
 func (g *Gate) UIClosed() {
 	if g.o.UIOpen() {
@@ -349,7 +349,7 @@ func (g *Gate) UIClosed() {
 	}
 }
 
-// SessionClosed removes what belongs to a session.
+// SessionClosed removes the approvals and stored answers of a session.
 func (g *Gate) SessionClosed(session string) {
 	g.previous.drop(session)
 	g.mu.Lock()

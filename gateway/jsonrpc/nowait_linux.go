@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readNow and writeOnce are raw system calls. Others report to the Go runtime. After each
-// idle moment, that wakes the runtime's monitor, a thread that then sleeps again: a third
-// of the CPU time of a single call. RWF_NOWAIT prevents blocking even if another process
-// made the pipe blocking. A call that blocks would stop all goroutines.
+// readNow and writeOnce are raw system calls, of which the Go scheduler is not notified.
+// Its notification wakes the runtime's monitor thread after each idle time. That costs a
+// third of the CPU time of a single call. A raw call that blocks would stop all goroutines.
+// RWF_NOWAIT prevents that, even if another process made the pipe blocking.
 
 // readNow reads what is available. It returns -1 if nothing is, and
 // errors.ErrUnsupported if the file or the kernel lacks such reads.

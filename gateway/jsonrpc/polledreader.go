@@ -58,5 +58,5 @@ func (p *polledReader) Read(buf []byte) (int, error) {
 	case p.n > 0:
 		return p.n, nil
 	}
-	return p.src.Read(buf) // returns the end or the error in its own words
+	return p.src.Read(buf) // returns io.EOF or the error of its type
 }

@@ -337,7 +337,7 @@ func (o *SendQueue) dropFirstLocked(n int) [][]byte {
 	case n < len(o.queue):
 		return o.queue[n:]
 	case cap(o.queue) > 1024:
-		return nil // of a burst
+		return nil // free the memory of a burst
 	}
 	return o.queue[:0]
 }

@@ -204,7 +204,7 @@ func exitText(l link) string {
 			text += ": " + p.exitErr.Error()
 		}
 	}
-	if last := p.lastWords(); last != "" {
+	if last := p.lastLine(); last != "" {
 		text += "; its last line on stderr: " + clip(last)
 	}
 	return text

@@ -1,4 +1,4 @@
-// Package servercheck reports the behavior of one server that clients trip over.
+// Package servercheck reports defects of one server that affect clients.
 //
 // It starts a local server in its own process and reads its output as raw lines:
 // [goblin/gateway/upstream] repairs most defects. It reaches a remote server through

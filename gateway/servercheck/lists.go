@@ -132,8 +132,8 @@ func (c *checker) checkUndeclared(ctx context.Context, l link, k *listKind) {
 	}
 }
 
-// compareOrder fetches a list again and compares it with the first time. It ignores
-// entries that came or went.
+// compareOrder fetches a list again and compares the order. It ignores entries that were
+// added or removed.
 func (c *checker) compareOrder(ctx context.Context, l link, k *listKind, between string) {
 	key := func(e []byte) string { return rawjson.GetString(objectOf(e), k.key) }
 	position := make(map[string]int)

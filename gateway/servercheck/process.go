@@ -140,8 +140,8 @@ func (p *process) readErrors() {
 	}
 }
 
-// lastWords returns the last line of stderr of a process that exited, or "".
-func (p *process) lastWords() string {
+// lastLine returns the last line of stderr of a process that exited, or "".
+func (p *process) lastLine() string {
 	select {
 	case <-p.quiet:
 	case <-time.After(drainTime): // another process holds it

@@ -59,7 +59,7 @@ func (e *Editor) open() (*file, error) {
 		return nil, err
 	}
 	if f.IsNew() {
-		return nil, fmt.Errorf("%s does not exist anymore", e.Path)
+		return nil, fmt.Errorf("%s no longer exists", e.Path)
 	}
 	cfg, err := config.Parse(e.Path, f.Text(), os.LookupEnv)
 	if err != nil {
@@ -101,7 +101,8 @@ func (e *Editor) Read(server string) (*report.ServerEntry, error) {
 	return out, nil
 }
 
-// fields reports false for a value that only fits into the file.
+// fields returns the fields of a value. It reports false for a value that a form cannot
+// show.
 func (f *file) fields(server, key string, value any) ([]report.ServerField, bool) {
 	help, options := config.ServerKey(key)
 	if first, _, ok := strings.Cut(help, ". "); ok {

@@ -84,8 +84,8 @@ func (q *Query) restrictToView(fits func(*registry.Entry) bool) func(*registry.E
 	}
 }
 
-// includesList includes Goblin's own tools only on request, because clients see them
-// anyway.
+// includesList includes Goblin's own tools only on request, because clients list them
+// already.
 func (q *Query) includesList(p registry.Part, words []queryWord) bool {
 	if q.Server != "" {
 		return q.Server == p.Server()
@@ -408,7 +408,7 @@ type hit struct {
 	list, entry int32
 }
 
-// topHits collects the best hits and drops others from time to time.
+// topHits collects the best hits and drops others periodically.
 type topHits struct {
 	lists []*source
 	hits  []hit

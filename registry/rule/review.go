@@ -116,7 +116,7 @@ func (s *selection) includes(b *selection) bool {
 	return true
 }
 
-// covered reports whether one of the values matches whatever t matches.
+// covered reports whether one of the values matches everything that t matches.
 func covered(t query.Term, values []query.Term) bool {
 	exact, isExact := strings.CutPrefix(t.Value, "=")
 	return slices.ContainsFunc(values, func(wide query.Term) bool {

@@ -34,7 +34,7 @@ func (a Answer) Document() []byte {
 }
 
 // StoredDocument returns the document as it is stored beside a call: without secrets, since
-// such files belong into a version control system. All secrets become "[hidden]".
+// such files are kept in version control. All secrets become "[hidden]".
 func (a Answer) StoredDocument() []byte {
 	doc := a.Document()
 	text := string(doc)

@@ -159,7 +159,7 @@ func (c *Call) FileName(taken func(name string) bool) string {
 		name = rest
 	}
 	base := strings.ToLower(clean(name, '_'))
-	base = strings.Trim(base[max(len(base)-maxName, 0):], "_") // the end tells more than the server
+	base = strings.Trim(base[max(len(base)-maxName, 0):], "_") // the end differs more than the server
 	if base == "" {
 		base = string(c.Kind)
 	}

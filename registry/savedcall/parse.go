@@ -131,8 +131,8 @@ func syntaxError(text []byte, err error) (line int, what string) {
 	return line, what
 }
 
-// failingLine returns the line at which the library fails. It reads one byte at a time, so
-// it fails at the last byte that it read.
+// failingLine returns the line at which the library fails: that of the last byte that it
+// read. The library gets one byte at a time.
 func failingLine(text []byte) int {
 	rest := bytes.NewReader(text)
 	_, _ = decode(byteReader{rest})

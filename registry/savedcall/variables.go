@@ -15,7 +15,7 @@ const (
 	maxExpanded = 1 << 20 // bytes of one text with its variables
 )
 
-// Variables are the values of variables. Captures win over the environment.
+// Variables are the values of variables. Captures override the environment.
 type Variables struct {
 	Captures map[string]json.RawMessage // JSON
 	Env      func(name string) (value string, ok bool)

@@ -59,7 +59,7 @@ type Pane struct {
 	unapproved []registry.UnapprovedTool
 	recording  *report.Recording
 	all        []alert
-	shown      map[string]bool  // alerts that the user was led to
+	shown      map[string]bool  // alerts that the user was shown
 	opened     uicontext.Dialog // by the last alert
 
 	usual    map[string]timeline.Usual // of long running calls

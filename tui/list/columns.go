@@ -368,7 +368,7 @@ func (t *Table[R]) giveSurplus(places []place, rest *place) {
 }
 
 // cheaper reports whether narrowing p cuts fewer rows than narrowing q. Of equal ones it
-// prefers the wider.
+// prefers the wider one.
 func (p *place) cheaper(q *place) bool {
 	if a, b := p.need.at(p.w), q.need.at(q.w); a != b {
 		return a < b
