@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -714,4 +715,19 @@ func TestAKeyTakesTheDefaultOfAnotherAction(t *testing.T) {
 	require.Equal(t, []string{"R"}, keys["reload"].Keys)
 	require.Empty(t, keys["run-folder"].Keys)
 	require.NotContains(t, keys["subscribe"].Keys, "s")
+}
+
+func TestConfigsThatAllUsersCanChangeAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("modes are for Unix")
+	}
+	path := filepath.Join(t.TempDir(), "goblin.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("servers: {a: {command: x}}\n"), 0o600))
+	for mode, warnings := range map[os.FileMode]int{0o600: 0, 0o664: 0, 0o666: 1} {
+		require.NoError(t, os.Chmod(path, mode))
+		cfg, err := config.Load(path)
+		require.NoError(t, err)
+		require.Len(t, cfg.Warnings, warnings, mode)
+	}
 }

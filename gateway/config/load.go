@@ -103,6 +103,9 @@ func Load(path string) (*Config, error) {
 	cfg, err := Parse(path, src, os.LookupEnv)
 	if err == nil {
 		cfg.File = info
+		if runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 {
+			cfg.Warnings = append(cfg.Warnings, Problem{File: path, Text: "all users of this machine can change it and so run programs as you; run chmod o-w on it"})
+		}
 	}
 	return cfg, err
 }

@@ -36,6 +36,8 @@ type File struct {
 	bom   bool
 	crlf  bool
 	json  bool
+	// private removes the permissions of others on Save.
+	private bool
 	// Path of keys to the servers in a client's file, nil for Goblin's config.
 	foreign []string
 }
@@ -209,19 +211,30 @@ func (f *File) CheckWritable() error {
 	return nil
 }
 
-// write keeps owner, group and mode. If this user cannot keep owner and group, it
-// overwrites the file in place, since users may share it.
+// write keeps owner, group and mode, also those that another process just changed. If
+// this user cannot keep owner and group, or the file has an access list, it overwrites the
+// file in place, since users may share it.
 func (f *File) write(text []byte) error {
 	if f.IsNew() {
 		return atomicfile.Write(f.real, text)
 	}
-	was, err := os.Stat(f.real)
-	if err != nil {
+	was, err := os.Lstat(f.real)
+	switch {
+	case err != nil:
 		return err
+	case !was.Mode().IsRegular(): // another user may have replaced it by a link
+		return fmt.Errorf("%s %w", f.path, ErrChanged)
+	}
+	mode := was.Mode().Perm()
+	if f.private {
+		mode &= 0o700
+	}
+	if hasAccessList(f.real) && !f.private {
+		return f.overwrite(text, was)
 	}
 	err = atomicfile.WriteFunc(f.real, func(w io.Writer) error {
 		if file, ok := w.(*os.File); ok {
-			if err := errors.Join(keepOwner(file, was), file.Chmod(f.mode)); err != nil {
+			if err := errors.Join(keepOwner(file, was), file.Chmod(mode)); err != nil {
 				return err
 			}
 		}
@@ -231,12 +244,27 @@ func (f *File) write(text []byte) error {
 	if !errors.Is(err, errOwner) {
 		return err
 	}
-	file, err := os.OpenFile(f.real, os.O_WRONLY|os.O_TRUNC, 0)
+	return f.overwrite(text, was)
+}
+
+// overwrite replaces the content of the file was. It follows no link and changes no other
+// file.
+func (f *File) overwrite(text []byte, was fs.FileInfo) error {
+	file, err := os.OpenFile(f.real, os.O_WRONLY|noFollow, 0)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(text)
-	return errors.Join(err, file.Sync(), file.Close())
+	now, err := file.Stat()
+	switch {
+	case err != nil:
+	case !os.SameFile(was, now):
+		err = fmt.Errorf("%s %w", f.path, ErrChanged)
+	default:
+		if _, err = file.Write(text); err == nil {
+			err = errors.Join(file.Truncate(int64(len(text))), file.Sync())
+		}
+	}
+	return errors.Join(err, file.Close())
 }
 
 var errOwner = errors.New("its owner and group cannot be kept")
@@ -267,9 +295,7 @@ func (f *File) Keys(server string) map[string]any {
 
 // SetPrivate removes all permissions of group and others on the next Save.
 func (f *File) SetPrivate() {
-	if !f.IsNew() {
-		f.mode &= 0o700
-	}
+	f.private = true
 }
 
 // ErrTaken reports that the server already exists.

@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// noFollow makes opening a symbolic link fail.
+const noFollow = syscall.O_NOFOLLOW
+
 // keepOwner sets the owner and group of a new file to those of was. It returns errOwner
 // if this user may not.
 func keepOwner(file *os.File, was fs.FileInfo) error {

@@ -146,6 +146,9 @@ func literals(texts []string) []string {
 	return all
 }
 
+// maxPrinted limits the lines that printBuilds remembers.
+const maxPrinted = 1000
+
 // printBuilds prints builds and restarts on stdout, and the output and failures of servers
 // on stderr, until stop is called.
 func (p *Process) printBuilds(i *stack.Stack) (stop func()) {
@@ -160,6 +163,9 @@ func (p *Process) printBuilds(i *stack.Stack) (stop func()) {
 				next = line.Seq + 1
 				if s, _ := i.Registry().State(line.Server); s.Build != nil && (s.Build.Number != build || s.State == registry.StateReady) {
 					build = s.Build.Number
+					clear(printed)
+				}
+				if len(printed) >= maxPrinted {
 					clear(printed)
 				}
 				switch {
