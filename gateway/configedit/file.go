@@ -211,9 +211,9 @@ func (f *File) CheckWritable() error {
 	return nil
 }
 
-// write keeps owner, group and mode, also those that another process just changed. If
-// this user cannot keep owner and group, or the file has an access list, it overwrites the
-// file in place, since users may share it.
+// write keeps owner, group and mode, also those that another process just changed. If it
+// cannot keep them, or the file has an access list, it overwrites the file in place. Users
+// may share that file.
 func (f *File) write(text []byte) error {
 	if f.IsNew() {
 		return atomicfile.Write(f.real, text)
