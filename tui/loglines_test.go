@@ -44,6 +44,8 @@ func TestLinesThatDifferInTimesAndProcessesAreOneRow(t *testing.T) {
 	require.Contains(t, r.screen(), "Server stderr 3", "other numbers matter")
 	require.Contains(t, r.line("CRASH_TOK"), "× 98, last 12:00:00")
 	require.Contains(t, r.line("CRASH_TOK"), "pid=1097", "the newest is shown")
+	require.Contains(t, r.keys("1 right F").line("CRASH_TOK"), "not set  × 98", "the detail of the server")
+	require.Contains(t, r.screen(), "item 1 done")
 }
 
 func TestALogIsReadAroundItsLine(t *testing.T) {

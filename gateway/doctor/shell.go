@@ -29,13 +29,16 @@ func (p *serverCheck) line() string {
 	return short(p.Redact(line), maxLine)
 }
 
+// ByHand is the start of a fix that is a command with the server's environment.
+const ByHand = "run it yourself to see the full error"
+
 func (p *serverCheck) runByHandFix() string {
 	line := p.line()
 	where := ""
 	if len(p.unsetVariables) > 0 {
 		where = ", with " + strings.Join(p.unsetVariables, " and ") + " set"
 	}
-	return "run it yourself to see the full error" + where + ": " + line
+	return ByHand + where + ": " + line
 }
 
 func (p *serverCheck) environment() []string {

@@ -102,6 +102,10 @@ func TestAServerIsTriedBeforeItIsAdded(t *testing.T) {
 	lacks, err = i.tryServer(within(t), configedit.Server{Name: "b", Keys: map[string]any{"command": e2e.TestServer, "args": []string{script}}})
 	require.NoError(t, err)
 	require.Empty(t, lacks)
+	lacks, err = i.tryServer(within(t), configedit.Server{Name: "b", Keys: map[string]any{"command": "sh", "args": []string{"-c", "exit 3"}, "env": map[string]any{"TOKEN": "abc"}}})
+	require.NoError(t, err)
+	require.Contains(t, lacks, "the process exited")
+	require.NotContains(t, lacks, "abc", "a command to run by hand would show it")
 	for name, keys := range map[string]map[string]any{"a": {"command": "c"}, "no name": {"command": "c"}, "c": {"url": "no URL"}} {
 		_, err = i.tryServer(within(t), configedit.Server{Name: name, Keys: keys})
 		require.Error(t, err, name)

@@ -99,12 +99,16 @@ func (d *keyHelp) Lines(w, h int) []string {
 			fields = fields[:1]
 		}
 		d.view.SetTheme(d.app.Theme)
+		note := "Mistakes in the config are alerts."
+		if strings.Contains(d.key.Path, "NAME") {
+			note = "NAME stands for a name that you choose. " + note
+		}
 		// A page of fixed text may be built here.
 		if doc, err := viewer.Build(d.app.Ctx, d.app.Theme, []viewer.Section{
 			{Kind: viewer.Text, Text: plain(d.key.Text)},
 			{Kind: viewer.Fields, Fields: fields},
 			{Title: "Example", Kind: viewer.Text, Text: strings.TrimSuffix(d.key.Example, "\n")},
-			{Kind: viewer.Note, Text: "NAME stands for a name that you choose. Mistakes in the config are alerts."},
+			{Kind: viewer.Note, Text: note},
 		}, viewer.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/recording"
+	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -50,7 +51,7 @@ func callArguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 	return p.Arguments, true
 }
 
-func logTailBlocks(tail []registry.LogRecord) []viewer.Section {
+func logTailBlocks(lk *theme.Theme, tail []*logRow) []viewer.Section {
 	if len(tail) == 0 {
 		return nil
 	}
@@ -59,11 +60,18 @@ func logTailBlocks(tail []registry.LogRecord) []viewer.Section {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(r.Time.Format("15:04:05") + " ")
+		last := r.Time
+		if r.times > 1 {
+			last = r.last
+		}
+		b.WriteString(last.Format("15:04:05") + " ")
 		if r.Source == registry.SourceMessage {
 			b.WriteString(strings.ToLower(r.Level.String()) + " ")
 		}
 		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.SanitizeLine(r.Text), " "), 2000))
+		if r.times > 1 {
+			b.WriteString("  " + lk.Own("× ") + uicontext.FormatInt(r.times))
+		}
 	}
 	return []viewer.Section{{Title: "Last lines of stderr and messages", Kind: viewer.Text, Text: b.String()}}
 }

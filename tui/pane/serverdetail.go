@@ -25,15 +25,16 @@ func (p *Servers) Subject() Subject {
 		return Subject{Key: "getting started", Title: "Getting started", Blocks: func(context.Context) []viewer.Section { return a.Intro() }}
 	}
 	tail := p.stderrTails[s.Name]
-	wrote := uint64(0)
+	wrote := ""
 	if len(tail) > 0 {
-		wrote = tail[len(tail)-1].Seq
+		newest := tail[len(tail)-1]
+		wrote = fmt.Sprint(newest.Seq, newest.times)
 	}
 	lk, pinned, found := a.Theme, a.Reg.UnapprovedTools(s.Name), p.findings[s.Name].blocks(a.Theme, s)
 	lately := a.Pulse.Sections(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
-		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approve.Version(pinned) + build.Version(s.Build) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approve.Version(pinned) + build.Version(s.Build) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %s %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.CachedAt, s.KeepAwakeReason) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []viewer.Section {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(serverFacts(lk, s), definitionFacts(lk, a.Backend.Definition(s.Name))...)}}
@@ -54,7 +55,7 @@ func (p *Servers) Subject() Subject {
 			if len(s.Capabilities) > 0 {
 				blocks = append(blocks, viewer.Section{Title: "Capabilities", Kind: viewer.JSON, Data: s.Capabilities})
 			}
-			return append(blocks, logTailBlocks(tail)...)
+			return append(blocks, logTailBlocks(lk, tail)...)
 		},
 	}
 }

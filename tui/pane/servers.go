@@ -32,14 +32,14 @@ type Servers struct {
 	lastSeenStates map[string]registry.State // when the pane was last open
 	unseen         int                       // servers whose state changed since then
 	down           int
-	stderrTails    map[string][]registry.LogRecord // replaced, never changed
+	stderrTails    map[string][]*logRow // replaced, never changed
 	next           uint64                          // next record to read
 	findings       map[string]*finding
 	builds         build.News
 }
 
 func newServers(a *Layout) *Servers {
-	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, stderrTails: map[string][]registry.LogRecord{}, findings: map[string]*finding{}, builds: build.News{}}
+	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, stderrTails: map[string][]*logRow{}, findings: map[string]*finding{}, builds: build.News{}}
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
@@ -153,23 +153,23 @@ func isIdleChange(before, now registry.State) bool {
 		now == registry.StateSleeping && before == registry.StateReady
 }
 
-// tailLines is the maximum number of output lines in a detail.
+// tailLines is the maximum number of folded output lines in a detail.
 const tailLines = 20
 
 func (p *Servers) readTails() {
 	if p.app.Open != PaneServers {
 		return // read when the pane opens
 	}
-	journal := p.app.Reg.Logs()
-	for _, r := range journal.Window(p.next, -1) {
+	came := map[string][]*logRow{}
+	for _, r := range p.app.Reg.Logs().Window(p.next, -1) {
 		p.next = r.Seq + 1
-		if r.Server == "" || r.Source != registry.SourceStderr && r.Source != registry.SourceMessage {
-			continue
+		if r.Server != "" && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {
+			came[r.Server] = append(came[r.Server], &logRow{LogRecord: r})
 		}
-		old := p.stderrTails[r.Server]
-		tail := make([]registry.LogRecord, 0, tailLines)
-		tail = append(tail, old[max(0, len(old)-tailLines+1):]...)
-		p.stderrTails[r.Server] = append(tail, r)
+	}
+	for server, rows := range came {
+		all := foldLines(p.stderrTails[server], rows)
+		p.stderrTails[server] = slices.Clone(all[max(0, len(all)-tailLines):])
 	}
 }
 

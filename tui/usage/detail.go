@@ -79,7 +79,7 @@ func (r *row) facts(now time.Time) []viewer.Field {
 		add("definition", fmt.Sprintf("%s, about %s tokens", uicontext.FormatSize(int64(r.Definitions.Bytes)), uicontext.FormatCount(r.Tokens)))
 	}
 	if o := r.others; o.Entries > 0 {
-		add("others", fmt.Sprintf("%s prompts, resources, templates and skills, %s; about %s tokens if given to a model",
+		add("others", fmt.Sprintf("%s (prompts, resources, templates and skills), %s; about %s tokens if given to a model",
 			uicontext.FormatCount(o.Entries), uicontext.FormatSize(int64(o.Bytes)), uicontext.FormatCount(o.Tokens)))
 	}
 	if r.client != nil && r.client.Instructions > 0 {
