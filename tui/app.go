@@ -170,6 +170,9 @@ func (a *app) Init() tea.Cmd {
 	a.header.refresh(a)
 	a.rules.Refresh(registry.AllChanges)
 	cmds = append(cmds, a.showRecording())
+	if len(a.Reg.Mistakes()) > 0 { // the user may have opened this UI to fix them
+		cmds = append(cmds, dialog.NewMistakes(a.Context))
+	}
 	return tea.Batch(cmds...)
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (p *Process) OpenRecording(ctx context.Context, path string, o archive.Opti
 	r.Saved = p.App.SavedDir(s.cfg)
 	r.Registry.SetStyleColors(s.cfg.TUI.Colors)
 	r.Theme, r.Images, r.Keys = s.cfg.TUI.Theme, s.cfg.TUI.Images, s.cfg.TUI.Keys
-	t := p.terminal(p.In, p.Out, s)
+	t := p.terminal(p.In, p.Out, cmp.Or(p.Theme, s.cfg.TUI.Theme))
 	showing, release := p.holdTerminal(ctx, t)
 	defer release()
 	log := slog.New(slog.DiscardHandler) // the terminal belongs to the UI

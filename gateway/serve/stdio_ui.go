@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -43,7 +44,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	if _, other := errors.AsType[*daemon.BuildError](shown); shown != nil && !other {
 		return shown
 	}
-	t := p.terminal(tty, tty, s)
+	t := p.terminal(tty, tty, cmp.Or(p.Theme, s.cfg.TUI.Theme))
 	var behind sync.Once
 	t.Steady, t.OnBackground = true, func() {
 		behind.Do(func() {

@@ -11,14 +11,25 @@ import (
 	"time"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/daemon"
 	"goblin/gateway/remoteui"
 )
 
 const slowStop = 500 * time.Millisecond // report a longer stop
 
-// Screen shows the UI on the terminal, as the daemon or connected to the running one.
+// Screen shows the UI on the terminal, as the daemon or connected to the running one. If
+// the config is invalid, only a running daemon can show the UI: with its last valid config.
 func (p *Process) Screen(ctx context.Context) error {
 	s, err := p.prepare(p.App.Load, logToFile)
+	if _, invalid := errors.AsType[*config.Errors](err); invalid {
+		if c := p.dialDespiteMistakes(ctx); c != nil {
+			return p.reportStop(ctx, p.relay(ctx, c, p.terminal(p.In, p.Out, p.Theme)))
+		}
+		code := p.App.Report(err)
+		p.App.Warn("edit the config with \"%s\"", p.App.CommandLine("edit"))
+		return &cli.Error{Code: code}
+	}
 	if err != nil {
 		return err
 	}
@@ -27,16 +38,37 @@ func (p *Process) Screen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := p.terminal(p.In, p.Out, s)
+	t := p.terminal(p.In, p.Out, cmp.Or(p.Theme, s.cfg.TUI.Theme))
 	if h == nil {
 		return p.reportStop(ctx, p.relay(ctx, c, t))
 	}
 	return p.watch(ctx, h, t, nil)
 }
 
-func (p *Process) terminal(in, out *os.File, s *setup) remoteui.Terminal {
+// dialDespiteMistakes connects a UI to a running daemon of an invalid config, or returns
+// nil.
+func (p *Process) dialDespiteMistakes(ctx context.Context) net.Conn {
+	path := cmp.Or(p.App.ConfigFlag, p.App.Getenv("GOBLIN_CONFIG"), config.DefaultPath(p.App.Getenv))
+	var places []daemon.Endpoint
+	if place, err := p.App.FindDaemon(path); err == nil {
+		places = []daemon.Endpoint{place}
+	} else if place, err = daemon.Find("", p.App.Version.Handshake(), p.App.Getenv); err == nil { // unreadable
+		path, _ = config.Canonical(path)
+		places = daemon.FindRunning(place.Dir, path, p.App.Version.Handshake())
+	}
+	for _, place := range places {
+		place.Build = p.App.Version.Build
+		if c, err := daemon.Dial(ctx, place, daemon.KindScreen); err == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// terminal returns the terminal of a UI; "" is the daemon's theme.
+func (p *Process) terminal(in, out *os.File, theme string) remoteui.Terminal {
 	return remoteui.Terminal{
-		In: in, Out: out, Theme: cmp.Or(p.Theme, s.cfg.TUI.Theme), ASCII: p.ASCII,
+		In: in, Out: out, Theme: theme, ASCII: p.ASCII,
 		Getenv: func(name string) string {
 			if value := p.App.Getenv(name); value != "" || name != "TERM" {
 				return value

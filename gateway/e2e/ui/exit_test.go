@@ -41,6 +41,51 @@ func TestAScreenSaysThatItsDaemonWasStopped(t *testing.T) {
 	}
 }
 
+// The file may be invalid YAML, a folder, or missing.
+func TestAnInvalidConfigIsRepairedInAUIOfTheRunningDaemon(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	config, valid := filepath.Join(w.Dir, "mine.yaml"), filepath.Join(w.Dir, "valid")
+	text := fmt.Sprintf("servers:\n  books: {command: \"%s\", args: [demo-server, library]}\n", e2e.Goblin)
+	for _, name := range []string{config, valid} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	editor := filepath.Join(w.Dir, "vi")
+	e2e.WriteProgram(t, editor, "#!/bin/sh\ncp '"+valid+"' \"$2\"\n")
+	w.Written, w.Config = true, config
+	c := w.Bridged()
+	daemon := w.Status().PID
+
+	require.NoError(t, os.Remove(config))
+	require.NoError(t, os.Mkdir(config, 0o700))
+	p := w.Pane(100, 30)
+	p.Line("export VISUAL= EDITOR='%s'", editor)
+	p.Goblin("")
+	p.Shows("Config not reloaded", "is a directory")
+	p.Keys("Escape")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+
+	require.NoError(t, os.Remove(config))
+	require.NoError(t, os.WriteFile(config, []byte("servers:\n  books: {comand: x}\n"), 0o600))
+	p = w.Pane(100, 30)
+	p.Line("export VISUAL= EDITOR='%s'", editor)
+	p.Goblin("")
+	p.Shows("config invalid", `unknown key "comand"`)
+	p.Keys("Enter")
+	p.Hides("config invalid")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+	require.Equal(t, daemon, w.Status().PID)
+
+	require.NoError(t, os.WriteFile(config, []byte("servers:\n  books: {comand: x}\n"), 0o600))
+	c.Close()
+	w.Succeeds("stop")
+	p = w.Pane(100, 30)
+	p.Goblin("")
+	require.Contains(t, p.Restored(e2e.ExitConfig), "goblin: edit the config with \"goblin edit")
+}
+
 func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
