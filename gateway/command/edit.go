@@ -78,10 +78,8 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 		return err
 	}
 	for {
-		c := exec.CommandContext(ctx, words[0], append(words[1:], temp)...)
-		c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Err
-		if err := c.Run(); err != nil {
-			return fmt.Errorf("%s: %w; set $EDITOR to use another editor", words[0], err)
+		if err := a.runEditor(ctx, words, temp); err != nil {
+			return err
 		}
 		text, err := state.Read(temp, maxConfig)
 		if err != nil {
@@ -100,13 +98,28 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 			return err
 		}
 		a.Report(err)
-		fmt.Fprint(a.Err, "Edit it again? [Y/n] ")
-		answer, err := bufio.NewReaderSize(a.In, 16).ReadString('\n')
+		again, err := a.askToEditAgain()
 		if err != nil {
 			return err
 		}
-		if word := strings.ToLower(strings.TrimSpace(answer)); word == "n" || word == "no" {
+		if !again {
 			return cli.Fail(cli.CodeConfig, "nothing was saved; %s is unchanged", f.Path())
 		}
 	}
+}
+
+func (a *App) runEditor(ctx context.Context, words []string, file string) error {
+	c := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
+	c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Err
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s: %w; set $EDITOR to use another editor", words[0], err)
+	}
+	return nil
+}
+
+func (a *App) askToEditAgain() (bool, error) {
+	fmt.Fprint(a.Err, "Edit it again? [Y/n] ")
+	answer, err := bufio.NewReaderSize(a.In, 16).ReadString('\n')
+	word := strings.ToLower(strings.TrimSpace(answer))
+	return word != "n" && word != "no", err
 }

@@ -387,19 +387,17 @@ func (t *importResult) filesText() string {
 	return out.String()
 }
 
-func (t *importResult) text(a *App, dry bool) string {
-	var out strings.Builder
-	if len(t.Files) == 0 {
-		return "No MCP client has a config file on this machine. Add servers with \"goblin add\", or find some with \"goblin registry search\".\n"
+// serversText lists the servers with their notes, after an empty line.
+func (t *importResult) serversText() string {
+	if len(t.Servers) == 0 {
+		return ""
 	}
-	out.WriteString(t.filesText())
+	var out strings.Builder
+	out.WriteString("\n")
 	names, abouts := 0, 0
 	for i := range t.Servers {
 		names = max(names, termtext.Width(t.Servers[i].Name))
 		abouts = min(max(abouts, termtext.Width(termtext.Line(t.Servers[i].About))), 50)
-	}
-	if len(t.Servers) > 0 {
-		out.WriteString("\n")
 	}
 	for i := range t.Servers {
 		s := &t.Servers[i]
@@ -415,6 +413,16 @@ func (t *importResult) text(a *App, dry bool) string {
 			fmt.Fprintf(&out, "%s  cannot start yet: %s\n", strings.Repeat(" ", names), termtext.Line(s.Problem))
 		}
 	}
+	return out.String()
+}
+
+func (t *importResult) text(a *App, dry bool) string {
+	var out strings.Builder
+	if len(t.Files) == 0 {
+		return "No MCP client has a config file on this machine. Add servers with \"goblin add\", or find some with \"goblin registry search\".\n"
+	}
+	out.WriteString(t.filesText())
+	out.WriteString(t.serversText())
 	if len(t.Present) > 0 {
 		fmt.Fprintf(&out, "\nAlready in the config: %s\n", strings.Join(t.Present, ", "))
 	}

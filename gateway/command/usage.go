@@ -108,34 +108,34 @@ func usageSummary(r *report.Report) string {
 	return head + "\n"
 }
 
+// usageCells returns the cells of the columns that all tables of usage share.
+func usageCells(d report.Definitions, f *report.Figures) []string {
+	answers, last := "", "never"
+	if f.Calls > 0 {
+		answers = termtext.Size(int64(f.Bytes))
+	}
+	if !f.LastUsed.IsZero() {
+		last = termtext.Age(time.Since(f.LastUsed)) + " ago"
+	}
+	return []string{termtext.FormatCount(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.FormatCount(int(f.Calls)), termtext.FormatCount(int(f.Errors)), termtext.Millis(f.P50), termtext.Millis(f.P95), answers, last}
+}
+
+func nonToolSize(o report.NonToolLists) string {
+	if o.Entries == 0 {
+		return ""
+	}
+	return termtext.Size(int64(o.Bytes))
+}
+
 func (a *App) usageText(r report.Report, all, one bool) string {
 	var out strings.Builder
 	out.WriteString(usageSummary(&r))
-	last := func(f *report.Figures) string {
-		if f.LastUsed.IsZero() {
-			return "never"
-		}
-		return termtext.Age(time.Since(f.LastUsed)) + " ago"
-	}
-	cells := func(d report.Definitions, f *report.Figures) []string {
-		answers := ""
-		if f.Calls > 0 {
-			answers = termtext.Size(int64(f.Bytes))
-		}
-		return []string{termtext.FormatCount(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.FormatCount(int(f.Calls)), termtext.FormatCount(int(f.Errors)), termtext.Millis(f.P50), termtext.Millis(f.P95), answers, last(f)}
-	}
-	others := func(o report.NonToolLists) string {
-		if o.Entries == 0 {
-			return ""
-		}
-		return termtext.Size(int64(o.Bytes))
-	}
 	right := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}
 	figures := []string{"TOKENS", "BYTES", "CALLS", "ERRORS", "P50", "P95", "ANSWERS", "LAST CALL"}
 	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED", "OTHERS"}, figures...), right: right}
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		row := append([]string{s.Name, termtext.FormatCount(s.Tools), termtext.FormatCount(s.UnusedTools), others(s.NonToolLists)}, cells(s.Definitions, &s.Figures)...)
+		row := append([]string{s.Name, termtext.FormatCount(s.Tools), termtext.FormatCount(s.UnusedTools), nonToolSize(s.NonToolLists)}, usageCells(s.Definitions, &s.Figures)...)
 		if s.Removed {
 			row[1], row[2], row[4], row[5] = "", "", "", ""
 		}
@@ -144,7 +144,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	tools := table{header: append([]string{"TOOL"}, figures...), right: right}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		row := append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, cells(t.Definitions, &t.Figures)...)
+		row := append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, usageCells(t.Definitions, &t.Figures)...)
 		switch {
 		case t.Disabled:
 			row[1], row[2] = "disabled", ""
@@ -159,7 +159,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	clients := table{header: append([]string{"CLIENT", "TOOLS", "OTHERS"}, figures...), right: right}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		clients.add(append([]string{cmp.Or(c.Name, "(unnamed)"), termtext.FormatCount(c.Tools), others(c.NonToolLists)}, cells(c.Definitions, &c.Figures)...)...)
+		clients.add(append([]string{cmp.Or(c.Name, "(unnamed)"), termtext.FormatCount(c.Tools), nonToolSize(c.NonToolLists)}, usageCells(c.Definitions, &c.Figures)...)...)
 	}
 	for i, t := range []*table{&servers, &tools, &clients} {
 		switch {

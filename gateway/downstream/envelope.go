@@ -57,7 +57,7 @@ func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.L
 }
 
 func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
-	var kind, meta, ttl, scope, info []byte
+	var kind, meta, ttl, scope []byte
 	empty := true
 	for k, v := range shape.Members(result) {
 		empty = false
@@ -85,28 +85,10 @@ func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, sha
 		}
 	}
 	own := append([]byte(`"`+serverInfoKey+`":`), server...)
-	switch {
-	case meta == nil:
+	if meta == nil {
 		head = append(append(append(head, `"_meta":{`...), own...), `},`...)
-	case !rawjson.IsObject(meta):
-		edits = append(edits, rawjson.ReplaceEdit(result, meta, append(append([]byte{'{'}, own...), '}')))
-	default:
-		bare := true
-		for k, v := range rawjson.Members(meta) {
-			bare = false
-			if k.Is(serverInfoKey) {
-				info = v
-			}
-		}
-		at := rawjson.Offset(result, meta) + 1
-		switch {
-		case info != nil:
-			edits = append(edits, rawjson.ReplaceEdit(result, info, server))
-		case bare:
-			edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
-		default:
-			edits = append(edits, rawjson.Edit{Start: at, End: at, Text: append(own, ',')})
-		}
+	} else {
+		edits = append(edits, serverInfoEdit(result, meta, own, server))
 	}
 	if empty {
 		head = head[:max(len(head)-1, 0)]
@@ -117,6 +99,30 @@ func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, sha
 	}
 	slices.SortStableFunc(edits, func(a, b rawjson.Edit) int { return cmp.Compare(a.Start, b.Start) })
 	return edits
+}
+
+// serverInfoEdit returns an edit that sets the server info in an existing _meta. own is the
+// member with the raw value server.
+func serverInfoEdit(result, meta, own, server []byte) rawjson.Edit {
+	if !rawjson.IsObject(meta) {
+		return rawjson.ReplaceEdit(result, meta, append(append([]byte{'{'}, own...), '}'))
+	}
+	var info []byte
+	bare := true
+	for k, v := range rawjson.Members(meta) {
+		bare = false
+		if k.Is(serverInfoKey) {
+			info = v
+		}
+	}
+	at := rawjson.Offset(result, meta) + 1
+	switch {
+	case info != nil:
+		return rawjson.ReplaceEdit(result, info, server)
+	case bare:
+		return rawjson.Edit{Start: at, End: at, Text: own}
+	}
+	return rawjson.Edit{Start: at, End: at, Text: append(own, ',')}
 }
 
 func toModernNotFound(raw, uri []byte) []byte {

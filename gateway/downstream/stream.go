@@ -175,16 +175,17 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	for _, c := range s.opt.Closers {
 		c.Close() //nolint:errcheck // nothing is left to lose
 	}
-	grace := time.After(flushGrace)
-	for waiting := true; waiting && (!ended || written != nil); {
+	grace, stopGrace := context.WithTimeout(context.Background(), flushGrace)
+	defer stopGrace()
+	if !ended {
 		select {
 		case <-read: //nolint:errcheck // why the session ends is known already
-			ended, read = true, nil
-		case <-written:
-			written = nil
-		case <-grace:
-			waiting = false
+		case <-grace.Done():
 		}
+	}
+	select {
+	case <-written:
+	case <-grace.Done():
 	}
 	s.finish(reason)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestAnEntryIsReadAsWrittenWithoutSecrets(t *testing.T) {
 	e := editor(t, text)
 	require.NoError(t, os.Remove(e.Path))
 	_, err = e.Read("web")
-	require.ErrorContains(t, err, "does not exist anymore")
+	require.ErrorContains(t, err, "no longer exists")
 }
 
 func TestAChangeIsShownWithoutSecretsAndSaved(t *testing.T) {
