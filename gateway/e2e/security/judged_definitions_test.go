@@ -4,7 +4,6 @@ package security
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -55,7 +54,7 @@ func TestRulesReadTheDefinitionOfTheConnectionThatGetsTheCall(t *testing.T) {
 				require.True(t, failed(c.End(id)), "it is destructive now")
 			}
 			require.Equal(t, []string{"same"}, toolsCalled(b, 2))
-			require.Contains(t, fmt.Sprintf("%s", c.Request("tools/call", e2e.Obj{"name": "calc_add"}).Result), "DENIED")
+			require.Contains(t, string(c.Request("tools/call", e2e.Obj{"name": "calc_add"}).Result), "DENIED")
 		})
 	}
 }
