@@ -170,6 +170,7 @@ func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
 	r.refresh(registry.Logs)
 	require.NotContains(t, r.screen(), "while paused")
 	require.Contains(t, r.screen(), "paused, 3 new")
+	require.Contains(t, r.footer(), "continue")
 	r.keys("] [") // other tabs are held too
 	require.NotContains(t, r.screen(), "while paused")
 	r.keys("space")

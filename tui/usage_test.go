@@ -71,7 +71,7 @@ func TestUsageTellsWhatOtherListsTake(t *testing.T) {
 	r = newExampleUI(t, 200, 45, plainEnv)
 	r.backend.usage.Servers[0].NonToolLists = report.NonToolLists{Entries: 2012, Bytes: 310_000, Tokens: 77_500}
 	r.keys("6 ] ]")
-	require.Regexp(t, `others +2012 prompts, resources, templates`, r.screen())
+	require.Regexp(t, `others +2012 \(prompts, resources, templates`, r.screen())
 	r.keys("F")
 	require.Regexp(t, `> github .* \d+ kB`, r.screen())
 	r.sortBy("others")

@@ -351,7 +351,7 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 		"tab-left":     {Run: func() tea.Cmd { return p.stepTab(-1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.stepTab(1) }},
 		"follow":       {Run: p.toggleFollow},
-		"pause":        {Run: p.pause},
+		"pause":        {Run: p.pause, Label: p.pauseHint},
 		"compare":      p.compareHandler(),
 
 		"unfold":        {Run: p.onTimeline(func(c *timeline.Chart) { c.Zoom(true) }, p.moveDetail(func(d *detail) tea.Cmd { return d.Fold(1) })), Label: hint("zoom")},
@@ -401,8 +401,20 @@ func (p *Logs) nextLevel() tea.Cmd {
 }
 
 // pause pauses the view, or continues and reports dropped records.
+func (p *Logs) marksRequest() bool { return p.selectedInFlight() != nil && p.Open != TabTimeline }
+
+func (p *Logs) pauseHint() string {
+	switch {
+	case p.marksRequest():
+		return "mark"
+	case p.Paused:
+		return "continue"
+	}
+	return "pause"
+}
+
 func (p *Logs) pause() tea.Cmd {
-	if p.selectedInFlight() != nil && p.Open != TabTimeline {
+	if p.marksRequest() {
 		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.ToggleMark(), p.app.KeyOf("cancel"))
 		return nil
 	}
