@@ -33,7 +33,7 @@ type Servers struct {
 	unseen         int                       // servers whose state changed since then
 	down           int
 	stderrTails    map[string][]*logRow // replaced, never changed
-	next           uint64                          // next record to read
+	next           uint64               // next record to read
 	findings       map[string]*finding
 	builds         build.News
 }
