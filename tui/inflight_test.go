@@ -142,6 +142,7 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	r.backend.underWay = []registry.InFlight{u}
 	r.pollInFlight().keys("g X")
 	require.Equal(t, []string{"withdraw s-1 7", "withdraw me 7"}, r.backend.acts, "no confirmation for the user's own call")
+	require.Contains(t, r.screen(), "  you  →  github  tools/call")
 	r.backend.fails = fmt.Errorf("gone")
 	r.keys("X")
 	require.Contains(t, r.screen(), "has already finished")

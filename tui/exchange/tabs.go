@@ -79,6 +79,9 @@ func (e Exchange) Head(lk *theme.Theme) []string {
 		parts = append(parts, durationText(r), uicontext.FormatSize(r.Size))
 	}
 	parts = append(parts, uicontext.SanitizeLine(r.Name))
+	if r.Session != "" && r.Session == e.Backend.Session() { // e is a copy
+		r.Client = "you"
+	}
 	return []string{style.On(strings.TrimRight(strings.Join(parts, "  "), " ")), lk.Dim.On(originLine(r, lk))}
 }
 
