@@ -21,9 +21,8 @@ var knownModes = []int{
 
 const cursorMode = 25 // cursor; set by default
 
-// resetSequences resets the modes that pagers and editors set. They terminate a split
-// sequence, and reset the character set, insert mode, wrapping and the scrolling region,
-// where DECSC and DECRC keep the cursor's place.
+// resetSequences resets the modes that pagers and editors set. First they terminate a split
+// sequence. DECSC and DECRC keep the cursor's place while the scrolling region is reset.
 const resetSequences = "\x1b\\\x0f\x1b(B\x1b[4l\x1b[?7h\x1b[!p\x1b7\x1b[r\x1b8\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
 
 // maxParams is the parser's limit for parameters of a sequence.
