@@ -62,6 +62,20 @@ func TestTheHistoryOfAResourceKeepsEachNewContent(t *testing.T) {
 	}
 }
 
+func TestAMarkOfAnotherResourceIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.serveValues("1", "2", "3", "4")
+	r.keys("4 / day-01 enter enter").keys("r H v")
+	require.Contains(t, r.screen(), "Marked as A")
+	r.keys("esc esc esc / day-02 enter enter").keys("r H v")
+	require.Contains(t, r.line("Marked as A: resources/read"), "day-02")
+	require.Len(t, r.app.Dialogs, 1)
+	r.keys("j v")
+	require.Len(t, r.app.Dialogs, 2)
+	require.NotContains(t, r.line("Compare"), "day-01")
+}
+
 func TestSubscribedResourcesKeepTheirContents(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)

@@ -161,6 +161,14 @@ func (m *Marks) Toggle(s *Side, keyID string) tea.Cmd {
 	return m.open(a, s)
 }
 
+// ForgetOthers removes a mark that is not on a request about the item, such as one that the
+// user left in the history of another resource.
+func (m *Marks) ForgetOthers(it uicontext.Item) {
+	if m.marked != nil && m.marked.item != it {
+		m.marked = nil
+	}
+}
+
 // ToggleRecord toggles a request of Traffic about an item. client is its client as shown.
 func (m *Marks) ToggleRecord(r *registry.TrafficRecord, it uicontext.Item, client string) tea.Cmd {
 	journal, seq := m.app.Reg.Traffic(), r.Seq

@@ -343,7 +343,9 @@ func (d *View) compare() tea.Cmd {
 	switch {
 	case !ok || r.content == nil || r.answer == nil:
 		return d.app.Complain("this row has no content to compare")
-	case r.inv != nil:
+	}
+	d.o.Marks.ForgetOthers(d.item)
+	if r.inv != nil {
 		return d.o.Marks.ToggleInvocation(d.item, r.inv)
 	}
 	return d.o.Marks.ToggleRecord(r.rec, d.item, r.client)
