@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -27,62 +26,48 @@ type CompareCalls struct {
 
 // PastCalls is a dialog with a snapshot of an item's recent calls, the newest first.
 type PastCalls struct {
-	uicontext.ListDialog
-	app       *uicontext.Context
+	ListDetail[*registry.Invocation]
 	item      uicontext.Item
 	compare   CompareCalls
 	addRule   func() tea.Cmd // for calls of the item
-	Table     *list.Table[*registry.Invocation]
-	View      *viewer.View
-	theme     *theme.Theme
 	callShown *registry.Invocation
-	zoomed    bool // the call fills the dialog
 	width     int
-	gen       int
 	end       context.CancelFunc
 }
 
 // NewPastCalls opens the recent calls of an item.
 func NewPastCalls(a *uicontext.Context, it uicontext.Item, compare CompareCalls, addRule func() tea.Cmd) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.History(it)
-	d := &PastCalls{app: a, item: it, compare: compare, addRule: addRule, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
-	d.Table = list.New(a.Ctx, a.Now,
+	d := &PastCalls{item: it, compare: compare, addRule: addRule, end: func() {}}
+	table := list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
 		func([]*registry.Invocation) []list.Field { return nil })
-	d.Table.Note = func(inv *registry.Invocation) string {
+	d.ListDetail = NewListDetail(a, table, d.showCall)
+	table.Note = func(inv *registry.Invocation) string {
 		if compare.IsMarked(inv) {
-			return d.theme.Accent.On("marked A")
+			return d.Theme.Accent.On("marked A")
 		}
 		return ""
 	}
 	d.setColumns()
 	fill := d.Table.Refresh(len(calls), func() []*registry.Invocation { return calls }, func() tea.Cmd { return nil })
-	return d, tea.Batch(fill, a.Push(d), d.show())
+	return d, tea.Batch(fill, a.Push(d), d.showCall())
 }
 
-// show lays out the selected call in a command. Only the newest command counts.
-func (d *PastCalls) show() tea.Cmd {
+// showCall lays out the selected call in a command.
+func (d *PastCalls) showCall() tea.Cmd {
 	inv, ok := d.Table.Selected()
-	w, _ := d.Size(d.app.W-2, d.app.H-2)
-	if w -= 2; !ok || inv == d.callShown && w == d.width {
+	w := d.DetailWidth()
+	if !ok || inv == d.callShown && w == d.width {
 		return nil
 	}
 	d.end()
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.end = cancel
-	d.gen++
 	d.callShown, d.width = inv, w
-	gen, lk, blocks := d.gen, d.app.Theme, d.blocks(inv)
-	return func() tea.Msg {
-		doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
-		return keys.FuncMsg(func() tea.Cmd {
-			if err == nil && gen == d.gen {
-				d.View.Show(doc, false)
-			}
-			return nil
-		})
-	}
+	blocks := d.blocks(inv)
+	return d.Build(ctx, w, func() []viewer.Section { return blocks })
 }
 
 // blocks shows the arguments and the result, of a failed call the error first. Secrets of
@@ -130,36 +115,11 @@ func callStatus(inv *registry.Invocation) string {
 
 func (d *PastCalls) Heading() string { return "Recent calls: " + d.item.Listed }
 
-func (d *PastCalls) Size(w, h int) (int, int) { return min(w, 140), h }
-
 func (d *PastCalls) Lines(w, h int) []string {
-	if d.theme != d.app.Theme {
-		d.theme = d.app.Theme
-		d.View.SetTheme(d.theme)
+	if lines := d.Zoomed(w, h); lines != nil {
+		return lines
 	}
-	lk := d.theme
-	if d.zoomed {
-		return ZoomedLines(lk, d.View, d.Table.Cursor(), d.Table.Len(), w, h)
-	}
-	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
-	text := d.View.Lines(w, max(h-above-1, 0)) // must precede the position text
-	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
-	return lk.Lines(append(out, text...), w, h)
-}
-
-// ZoomedLines draws the detail of row at, which fills a dialog with a list of n rows.
-func ZoomedLines(lk *theme.Theme, v *viewer.View, at, n, w, h int) []string {
-	text := v.Lines(w, max(h-1, 0)) // must precede the position text
-	rule := lk.Rule(lk.Horizontal, fmt.Sprintf("%d of %d", at+1, n), uicontext.PositionText(v), lk.Horizontal, w, lk.Border)
-	return lk.Lines(append([]string{rule}, text...), w, h)
-}
-
-// ZoomHint returns the effect of the key that zooms the detail of a dialog.
-func ZoomHint(zoomed bool) string {
-	if zoomed {
-		return "show list"
-	}
-	return "zoom"
+	return d.Below(nil, w, h, h/3)
 }
 
 func (d *PastCalls) setColumns() {
@@ -183,11 +143,11 @@ func (d *PastCalls) setColumns() {
 		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			switch {
 			case inv.Cancelled:
-				return "cancelled", d.theme.Dim
+				return "cancelled", d.Theme.Dim
 			case inv.Success:
-				return "ok", d.theme.Good
+				return "ok", d.Theme.Good
 			}
-			return d.theme.Failed + " error", d.theme.Bad
+			return d.Theme.Failed + " error", d.Theme.Bad
 		}},
 		list.NumberColumn("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return uicontext.FormatDuration(inv.Duration), ""
@@ -198,23 +158,17 @@ func (d *PastCalls) setColumns() {
 		column{Name: "arguments", MinWidth: 12, PreferredWidth: 24, Fills: true, Unsorted: true, Dim: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			args := cmp.Or(d.app.ArgumentsText(inv.Params), "no arguments")
 			if failure := d.app.PastFailure(inv); failure != "" {
-				return failure + "  " + args, d.theme.Bad
+				return failure + "  " + args, d.Theme.Bad
 			}
 			return args, ""
 		}})
 }
 
 func (d *PastCalls) Keys() keys.Table {
-	move := func(by int) func() tea.Cmd {
-		return func() tea.Cmd {
-			d.Table.Move(by)
-			return d.show()
-		}
-	}
 	return append(keys.Table{
-		{ID: "past.down", Hint: "down", Long: "Older call", Run: move(1)},
-		{ID: "past.up", Hint: "up", Long: "Newer call", Run: move(-1)},
-		{ID: "past.zoom", Hint: ZoomHint(d.zoomed), Long: "Maximize the call, or show the list again", Run: func() tea.Cmd { d.zoomed = !d.zoomed; return nil }},
+		{ID: "past.down", Hint: "down", Long: "Older call", Run: d.Move(1)},
+		{ID: "past.up", Hint: "up", Long: "Newer call", Run: d.Move(-1)},
+		{ID: "past.zoom", Hint: d.ZoomHint(), Long: "Maximize the call, or show the list again", Run: d.Zoom},
 		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(redacted(d.app, inv.Params)), "the arguments")
@@ -235,8 +189,7 @@ func (d *PastCalls) Keys() keys.Table {
 }
 
 func (d *PastCalls) leave() tea.Cmd {
-	if d.zoomed {
-		d.zoomed = false
+	if d.Unzoom() {
 		return nil
 	}
 	return d.close()
@@ -250,23 +203,4 @@ func (d *PastCalls) close() tea.Cmd {
 func (d *PastCalls) call(inv *registry.Invocation) tea.Cmd {
 	d.close()
 	return CallWith(d.app, d.item, inv.Params)
-}
-
-func (d *PastCalls) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) && !d.zoomed {
-		row, cmd := d.Table.Click(m.X, m.Y)
-		if row {
-			return d.show()
-		}
-		return cmd
-	}
-	uicontext.ScrollWheel(d.View.Scroll, msg)
-	return nil
-}
-
-func (d *PastCalls) Background(msg tea.Msg) tea.Cmd {
-	if _, ok := msg.(tea.WindowSizeMsg); ok {
-		return d.show()
-	}
-	return nil
 }

@@ -32,13 +32,10 @@ type Options struct {
 
 // View is a dialog with the reads and updates of one resource, the newest first.
 type View struct {
-	uicontext.ListDialog
+	dialog.ListDetail[*row]
 	app    *uicontext.Context
 	o      Options
 	item   uicontext.Item
-	Table  *list.Table[*row]
-	View   *viewer.View
-	theme  *theme.Theme
 	reader *reader
 	values []float64 // of the contents, oldest first
 	ends   [2]string // times of the first and the last
@@ -48,25 +45,22 @@ type View struct {
 	stale  bool // … which have changed since
 	first  bool // no rows were collected yet
 
-	zoomed bool // the content fills the dialog
-
 	shown *row
 	width int
-	above int // lines above the table, as last drawn
-	gen   int
 	ctx   context.Context
 	end   context.CancelFunc
 }
 
 // Show opens the history of a resource and follows it.
 func Show(o Options, it uicontext.Item) tea.Cmd {
-	d := &View{app: o.Context, o: o, item: it, View: viewer.NewView(o.Theme), theme: o.Theme, first: true}
+	d := &View{app: o.Context, o: o, item: it, first: true}
 	d.reader = &reader{journal: o.Reg.Traffic(), item: it, session: o.Backend.Session()}
 	d.ctx, d.end = context.WithCancel(o.Ctx)
-	d.Table = list.New(o.Ctx, o.Now, func(r *row) string { return r.key }, func(r *row) string { return r.what + " " + r.client }, func([]*row) []list.Field { return nil })
+	table := list.New(o.Ctx, o.Now, func(r *row) string { return r.key }, func(r *row) string { return r.what + " " + r.client }, func([]*row) []list.Field { return nil })
+	d.ListDetail = dialog.NewListDetail(o.Context, table, d.showContent)
 	d.Table.Note = func(r *row) string {
 		if key := markKey(r); key != "" && o.Marks.IsMarked(key) {
-			return d.theme.Accent.On("marked A")
+			return d.Theme.Accent.On("marked A")
 		}
 		return ""
 	}
@@ -131,28 +125,18 @@ func (d *View) take(rows []*row) tea.Cmd {
 	if d.stale {
 		cmd = tea.Batch(cmd, d.Refresh(registry.AllChanges))
 	}
-	return tea.Batch(cmd, d.show())
+	return tea.Batch(cmd, d.showContent())
 }
 
-// show lays out the selected content in a command. Only the newest command counts.
-func (d *View) show() tea.Cmd {
+// showContent lays out the selected content in a command.
+func (d *View) showContent() tea.Cmd {
 	r, ok := d.Table.Selected()
-	w, _ := d.Size(d.app.W-2, d.app.H-2)
-	if w -= 2; !ok || d.shown != nil && d.shown.key == r.key && sameContent(d.shown, r) && w == d.width {
+	w := d.DetailWidth()
+	if !ok || d.shown != nil && d.shown.key == r.key && sameContent(d.shown, r) && w == d.width {
 		return nil
 	}
-	d.gen++
 	d.shown, d.width = r, w
-	gen, lk, ctx, blocks := d.gen, d.app.Theme, d.ctx, d.blocks(r)
-	return func() tea.Msg {
-		doc, err := viewer.Build(ctx, lk, blocks(), viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
-		return keys.FuncMsg(func() tea.Cmd {
-			if err == nil && gen == d.gen {
-				d.View.Show(doc, false)
-			}
-			return nil
-		})
-	}
+	return d.Build(d.ctx, w, d.blocks(r))
 }
 
 func sameContent(a, b *row) bool {
@@ -202,17 +186,11 @@ func (d *View) hint() string {
 
 func (d *View) Heading() string { return "History: " + d.item.Listed }
 
-func (d *View) Size(w, h int) (int, int) { return min(w, 140), h }
-
 func (d *View) Lines(w, h int) []string {
-	if d.theme != d.app.Theme {
-		d.theme = d.app.Theme
-		d.View.SetTheme(d.theme)
+	if lines := d.Zoomed(w, h); lines != nil {
+		return lines
 	}
-	lk := d.theme
-	if d.zoomed && d.Table.Len() > 0 {
-		return dialog.ZoomedLines(lk, d.View, d.Table.Cursor(), d.Table.Len(), w, h)
-	}
+	lk := d.Theme
 	summary := fmt.Sprintf("%s, %s of at most %d and %s.", termtext.Count(d.reads, "read"), termtext.Count(d.kept, "content"), maxContents, uicontext.FormatSize(maxBytes))
 	var out []string
 	for _, line := range uicontext.WrapText(summary+d.hint(), w-2, 2) {
@@ -222,13 +200,7 @@ func (d *View) Lines(w, h int) []string {
 		return lk.Lines(append(out, "", " No reads or updates yet. "+d.app.KeyOf("reload")+" in the pane reads it."), w, h)
 	}
 	out = append(out, d.plot(w, h)...)
-	d.above = len(out)
-	room := max(h-len(out), 0)
-	above := min(max(d.Table.Total()+1, 4), max(room/2, 1))
-	text := d.View.Lines(w, max(room-above-1, 0)) // must precede the position text
-	out = append(out, d.Table.Grid(lk, w, above, true)...)
-	out = append(out, lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
-	return lk.Lines(append(out, text...), w, h)
+	return d.Below(out, w, h, max(h-len(out), 0)/2)
 }
 
 // plot returns the chart of the numbers, if there are any and room for it.
@@ -239,13 +211,13 @@ func (d *View) plot(w, h int) []string {
 		if path == "" {
 			return nil
 		}
-		return []string{d.theme.Warn.On(d.theme.Cut(" no number at "+uicontext.SanitizeLine(path), w))}
+		return []string{d.Theme.Warn.On(d.Theme.Cut(" no number at "+uicontext.SanitizeLine(path), w))}
 	}
 	name := "value"
 	if path != "" {
 		name = uicontext.SanitizeLine(path)
 	}
-	text := fmt.Sprintf(" %s: %s to %s", d.theme.Cut(name, max(w-40, 8)), formatNumber(low), formatNumber(high))
+	text := fmt.Sprintf(" %s: %s to %s", d.Theme.Cut(name, max(w-40, 8)), formatNumber(low), formatNumber(high))
 	if last := d.values[len(d.values)-1]; !math.IsNaN(last) {
 		text += ", now " + formatNumber(last)
 	}
@@ -253,7 +225,7 @@ func (d *View) plot(w, h int) []string {
 		return []string{text}
 	}
 	s := chart.Series{Values: d.values, Format: formatNumber, From: d.ends[0], To: d.ends[1]}
-	return append([]string{text}, chart.Plot(d.theme, s, w-1, 3)...)
+	return append([]string{text}, chart.Plot(d.Theme, s, w-1, 3)...)
 }
 
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
@@ -268,20 +240,20 @@ func (d *View) setColumns() {
 			if r.what == "read" {
 				return r.what, ""
 			}
-			return r.what, d.theme.Dim
+			return r.what, d.Theme.Dim
 		}},
 		column{Name: "client", MinWidth: 8, PreferredWidth: 16, Unsorted: true, Text: func(r *row) string { return r.client }},
 		column{Name: "result", Unsorted: true, Text: func(r *row) string { return r.result }, Show: func(r *row, _ int) (string, theme.Style) {
 			if r.failed {
-				return d.theme.Failed + " " + r.result, d.theme.Bad
+				return d.Theme.Failed + " " + r.result, d.Theme.Bad
 			}
 			return r.result, ""
 		}},
 		column{Name: "content", NeededWidth: 9, Unsorted: true, Show: func(r *row, _ int) (string, theme.Style) {
 			if r.change == "changed" {
-				return r.change, d.theme.Changed
+				return r.change, d.Theme.Changed
 			}
-			return r.change, d.theme.Dim
+			return r.change, d.Theme.Dim
 		}},
 		number("size", 1, func(r *row) float64 { return float64(r.size) }, func(r *row) string { return uicontext.FormatSize(r.size) }),
 		number("took", 3, func(r *row) float64 { return float64(r.took) }, func(r *row) string { return uicontext.FormatDuration(r.took) }),
@@ -310,16 +282,10 @@ func number(name string, priority int, value func(*row) float64, text func(*row)
 
 // Keys returns the keys of the dialog.
 func (d *View) Keys() keys.Table {
-	move := func(by int) func() tea.Cmd {
-		return func() tea.Cmd {
-			d.Table.Move(by)
-			return d.show()
-		}
-	}
 	return append(keys.Table{
-		{ID: "past.down", Hint: "down", Long: "Older row", Run: move(1)},
-		{ID: "past.up", Hint: "up", Long: "Newer row", Run: move(-1)},
-		{ID: "past.zoom", Hint: dialog.ZoomHint(d.zoomed), Long: "Maximize the content, or show the list again", Run: func() tea.Cmd { d.zoomed = !d.zoomed; return nil }},
+		{ID: "past.down", Hint: "down", Long: "Older row", Run: d.Move(1)},
+		{ID: "past.up", Hint: "up", Long: "Newer row", Run: d.Move(-1)},
+		{ID: "past.zoom", Hint: d.ZoomHint(), Long: "Maximize the content, or show the list again", Run: d.Zoom},
 		{ID: "past.compare", Hint: "compare", Long: "Mark a read for a comparison; on another: compare", Run: d.compare},
 		{ID: "past.path", Hint: "number", Long: "Draw the number at a JSONPath over time", Run: d.askPath},
 		{ID: "past.subscribe", Hint: "subscribe", Long: "Subscribe, and keep each new content", Run: func() tea.Cmd { return d.o.Subscribe(d.item) }},
@@ -329,8 +295,7 @@ func (d *View) Keys() keys.Table {
 }
 
 func (d *View) close() tea.Cmd {
-	if d.zoomed {
-		d.zoomed = false
+	if d.Unzoom() {
 		return nil
 	}
 	d.end()
@@ -366,23 +331,4 @@ func (d *View) askPath() tea.Cmd {
 	})
 	p.Optional = true
 	return d.app.Push(p)
-}
-
-func (d *View) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) && !d.zoomed {
-		row, cmd := d.Table.Click(m.X, m.Y-d.above)
-		if row {
-			return d.show()
-		}
-		return cmd
-	}
-	uicontext.ScrollWheel(d.View.Scroll, msg)
-	return nil
-}
-
-func (d *View) Background(msg tea.Msg) tea.Cmd {
-	if _, ok := msg.(tea.WindowSizeMsg); ok {
-		return d.show()
-	}
-	return nil
 }
