@@ -12,16 +12,10 @@ import (
 	"goblin/registry/recording"
 )
 
-// Hidden is a secret that a recording does not contain. The call has a variable instead.
-type Hidden struct {
-	Variable string
-	At       string // JSON pointer in the params, such as /arguments/token
-}
-
 // New returns the call of a request, as a client sent it or a recording has it. A request
-// of another method is an error. Placeholders of recordings become variables: the caller
-// must show hidden to the user.
-func New(method string, params json.RawMessage) (c *Call, hidden []Hidden, err error) {
+// of another method is an error. Placeholders of secrets in recordings become variables:
+// the caller must show their names to the user.
+func New(method string, params json.RawMessage) (c *Call, variables []string, err error) {
 	c = &Call{Line: 1}
 	for _, kind := range []Kind{KindCall, KindRead, KindPrompt} {
 		if kind.Method() == method {
@@ -43,12 +37,12 @@ func New(method string, params json.RawMessage) (c *Call, hidden []Hidden, err e
 	if c.Kind == KindRead {
 		key = "uri"
 	}
-	b := builder{names: make(map[string]string), used: make(map[string]bool)}
-	if c.Name = b.text(rawjson.GetString(params, key), "/"+key, key); c.Name == "" {
+	b := builder{names: make(map[string]string), used: make(map[string]int)}
+	if c.Name = b.text(rawjson.GetString(params, key), key); c.Name == "" {
 		return nil, nil, fmt.Errorf("the request has no %s", key)
 	}
 	if arguments := rawjson.Get(params, "arguments"); rawjson.IsObject(arguments) && c.Kind != KindRead {
-		c.Arguments = b.value(arguments, "/arguments", "")
+		c.Arguments = b.value(arguments, "")
 	}
 	if b.err != nil {
 		return nil, nil, b.err
@@ -56,19 +50,19 @@ func New(method string, params json.RawMessage) (c *Call, hidden []Hidden, err e
 	if _, err := Parse("", c.Format()); err != nil {
 		return nil, nil, fmt.Errorf("the request cannot be saved: %w", err)
 	}
-	return c, b.hidden, nil
+	return c, b.variables, nil
 }
 
 // builder copies values, escapes "${" and replaces placeholders.
 type builder struct {
-	hidden []Hidden
-	names  map[string]string // variables by placeholder with a hash
-	used   map[string]bool   // variables
-	err    error
+	variables []string          // in order, each once
+	names     map[string]string // variables by placeholder with a hash
+	used      map[string]int    // next number by variable; 0 for unused ones
+	err       error
 }
 
 // value returns the copy of a value. name is the name of the nearest member.
-func (b *builder) value(v []byte, at, name string) []byte {
+func (b *builder) value(v []byte, name string) []byte {
 	switch {
 	case rawjson.IsObject(v):
 		seen := make(map[string]bool)
@@ -79,23 +73,23 @@ func (b *builder) value(v []byte, at, name string) []byte {
 				b.err = fmt.Errorf("the member %q is repeated or hidden", member)
 			}
 			seen[member] = true
-			out = rawjson.AppendMember(out, key, b.value(value, at+"/"+escapePointer(member), member))
+			out = rawjson.AppendMember(out, key, b.value(value, member))
 		}
 		return append(out, '}')
 	case rawjson.IsArray(v):
 		var items [][]byte
 		for item := range rawjson.Elements(v) {
-			items = append(items, b.value(item, at+"/"+strconv.Itoa(len(items)), name))
+			items = append(items, b.value(item, name))
 		}
 		return rawjson.Array(items...)
 	}
 	if s, ok := rawjson.String(v); ok {
-		return rawjson.Quote(b.text(s, at, name))
+		return rawjson.Quote(b.text(s, name))
 	}
 	return v
 }
 
-func (b *builder) text(s, at, name string) string {
+func (b *builder) text(s, name string) string {
 	var out strings.Builder
 	for {
 		start, end := recording.Placeholder(s)
@@ -105,7 +99,6 @@ func (b *builder) text(s, at, name string) string {
 		}
 		out.WriteString(Escape(s[:start]))
 		variable := b.variable(s[start:end], name)
-		b.hidden = append(b.hidden, Hidden{variable, at})
 		out.WriteString("${" + variable + "}")
 		s = s[end:]
 	}
@@ -124,10 +117,12 @@ func (b *builder) variable(placeholder, member string) string {
 		base = strings.TrimSuffix("SECRET_"+base, "_")
 	}
 	name := base
-	for i := 2; b.used[name]; i++ {
+	for i := max(2, b.used[base]); b.used[name] > 0; i++ {
 		name = base + "_" + strconv.Itoa(i)
+		b.used[base] = i + 1
 	}
-	b.used[name] = true
+	b.used[name] = max(b.used[name], 1)
+	b.variables = append(b.variables, name)
 	if strings.Contains(placeholder, ":") {
 		b.names[placeholder] = name
 	}

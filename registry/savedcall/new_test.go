@@ -27,13 +27,13 @@ func TestNewSavesTheRequest(t *testing.T) {
 		{"tools/call", `{"name":"a","arguments":{"x":1,"x":2}}`, `the member "x" is repeated or hidden`},
 		{"tools/call", `{"name":"a","arguments":{"x":` + strings.Repeat("[", 120) + strings.Repeat("]", 120) + `}}`, "values are nested more than 100 deep"},
 	} {
-		call, hidden, err := savedcall.New(c.method, json.RawMessage(c.params))
+		call, variables, err := savedcall.New(c.method, json.RawMessage(c.params))
 		if c.want != "" {
 			require.EqualError(t, err, c.want)
 			continue
 		}
 		require.NoError(t, err, c.params)
-		require.Empty(t, hidden)
+		require.Empty(t, variables)
 		text := call.Format()
 		again, err := savedcall.Parse("a.yaml", text)
 		require.NoError(t, err, "%s", text)
@@ -55,16 +55,10 @@ func canonical(text string) string {
 
 func TestHiddenSecretsBecomeVariables(t *testing.T) {
 	t.Parallel()
-	call, hidden, err := savedcall.New("tools/call", json.RawMessage(`{"name":"a","arguments":{
+	call, variables, err := savedcall.New("tools/call", json.RawMessage(`{"name":"a","arguments":{
 		"apiKey":"[hidden:0a1b2c3d]","headers":[{"Authorization":"Bearer [hidden:0a1b2c3d] ${X}"}],"token":"[hidden]","more":{"token":"[hidden]"},"9":"[hidden]"}}`))
 	require.NoError(t, err)
-	require.Equal(t, []savedcall.Hidden{
-		{Variable: "APIKEY", At: "/arguments/apiKey"},
-		{Variable: "APIKEY", At: "/arguments/headers/0/Authorization"},
-		{Variable: "TOKEN", At: "/arguments/token"},
-		{Variable: "TOKEN_2", At: "/arguments/more/token"},
-		{Variable: "SECRET_9", At: "/arguments/9"},
-	}, hidden)
+	require.Equal(t, []string{"APIKEY", "TOKEN", "TOKEN_2", "SECRET_9"}, variables)
 	require.Equal(t, `call: a
 arguments:
   apiKey: "${APIKEY}"

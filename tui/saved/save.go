@@ -58,7 +58,7 @@ func (p *Pane) saveRequest(method string, params json.RawMessage, answer savedca
 	a := p.app
 	answer.Redact = a.Backend.Redact
 	// A typed secret of the config is hidden as in traffic.
-	c, hidden, err := savedcall.New(method, json.RawMessage(a.Backend.Redact(string(params))))
+	c, variables, err := savedcall.New(method, json.RawMessage(a.Backend.Redact(string(params))))
 	if err != nil {
 		return a.Complain("%s", uicontext.SanitizeLine(err.Error()))
 	}
@@ -67,11 +67,11 @@ func (p *Pane) saveRequest(method string, params json.RawMessage, answer savedca
 			c.Name = t.Listed
 		}
 	}
-	return p.askName(c, hidden, answer, func() {})
+	return p.askName(c, variables, answer, func() {})
 }
 
 // askName asks for the name of a new file and saves the call. done runs afterwards.
-func (p *Pane) askName(c *savedcall.Call, hidden []savedcall.Hidden, answer savedcall.Answer, done func()) tea.Cmd {
+func (p *Pane) askName(c *savedcall.Call, variables []string, answer savedcall.Answer, done func()) tea.Cmd {
 	a := p.app
 	return func() tea.Msg {
 		folder, err := a.Backend.SavedCalls()
@@ -80,7 +80,7 @@ func (p *Pane) askName(c *savedcall.Call, hidden []savedcall.Hidden, answer save
 				return a.Complain("save: %s", uicontext.SanitizeLine(err.Error()))
 			}
 			p.folder, p.read = *folder, true
-			return p.nameForm(c, hidden, answer, done)
+			return p.nameForm(c, variables, answer, done)
 		})
 	}
 }
@@ -91,7 +91,7 @@ const (
 	checkSame  = "the same answer"
 )
 
-func (p *Pane) nameForm(c *savedcall.Call, hidden []savedcall.Hidden, answer savedcall.Answer, done func()) tea.Cmd {
+func (p *Pane) nameForm(c *savedcall.Call, variables []string, answer savedcall.Answer, done func()) tea.Cmd {
 	a := p.app
 	name := c.FileName(func(name string) bool { return p.find(p.last+name) != nil })
 	fields := []form.Field{
@@ -104,8 +104,8 @@ func (p *Pane) nameForm(c *savedcall.Call, hidden []savedcall.Hidden, answer sav
 		}, Default: rawjson.Quote(checkError), Description: "The same answer is stored beside the file"})
 	}
 	intro := "Saves " + c.Name + " in " + p.folder.Path + "."
-	if names := variableNames(hidden); len(names) > 0 {
-		intro += " Secrets are not recorded and became variables: " + strings.Join(names, ", ") + "."
+	if len(variables) > 0 {
+		intro += " Secrets are not recorded and became variables: " + strings.Join(variables, ", ") + "."
 	}
 	d := &dialog.FormDialog{Screen: a.Context, Title: "Save the call", Form: form.New(a.Theme, form.Spec{Intro: intro, Fields: fields, Submit: "save", Actions: a.Actions})}
 	d.Submit = func(args, _ json.RawMessage) tea.Cmd {
@@ -118,30 +118,21 @@ func (p *Pane) nameForm(c *savedcall.Call, hidden []savedcall.Hidden, answer sav
 		} else {
 			answer.Result = nil
 		}
-		s := &saving{pane: p, dialog: d, call: &one, name: fileName(v.Name), answer: answer, hidden: variableNames(hidden), done: done}
+		s := &saving{pane: p, dialog: d, call: &one, name: fileName(v.Name), answer: answer, variables: variables, done: done}
 		return s.write(false)
 	}
 	return tea.Batch(a.Push(d), d.Form.Start())
 }
 
-func variableNames(hidden []savedcall.Hidden) (names []string) {
-	for _, h := range hidden {
-		if !slices.Contains(names, h.Variable) {
-			names = append(names, h.Variable)
-		}
-	}
-	return names
-}
-
 // saving is a call that is being saved.
 type saving struct {
-	pane   *Pane
-	dialog *dialog.FormDialog
-	call   *savedcall.Call
-	name   string
-	answer savedcall.Answer
-	hidden []string
-	done   func()
+	pane      *Pane
+	dialog    *dialog.FormDialog
+	call      *savedcall.Call
+	name      string
+	answer    savedcall.Answer
+	variables []string
+	done      func()
 }
 
 // write writes the file, and asks before it replaces one.
@@ -175,8 +166,8 @@ func (s *saving) saved(where string) tea.Cmd {
 	s.done()
 	p.last, p.selected = folderOf(s.name), s.name
 	text := "Saved " + uicontext.SanitizeLine(where)
-	if len(s.hidden) > 0 {
-		text += "; set " + strings.Join(s.hidden, ", ") + " to run it"
+	if len(s.variables) > 0 {
+		text += "; set " + strings.Join(s.variables, ", ") + " to run it"
 	} else if a.Open != pane.PaneSaved {
 		text += "; " + a.KeyOf("saved") + " shows it"
 	}
