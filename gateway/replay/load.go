@@ -55,21 +55,20 @@ type step struct {
 
 // call is one recorded request to a server.
 type call struct {
-	number   uint64
-	time     time.Time
-	ended    time.Time
-	took     time.Duration // without waiting for the user, the server's start and slots
-	lead     time.Duration // before the server got it
-	target   target
-	params   bodyRef
-	answer   bodyRef
-	isError  bool
-	answered bool // by the server; otherwise Goblin made the answer
-	outcome  string
-	steps    []step // before the answer
-	after    []step // until the next call
-	wait     time.Duration
-	played   bool // its after steps ran; guarded by Server.mu
+	number  uint64
+	time    time.Time
+	ended   time.Time
+	took    time.Duration // without waiting for the user, the server's start and slots
+	lead    time.Duration // before the server got it
+	target  target
+	params  bodyRef
+	answer  bodyRef
+	isError bool
+	outcome string
+	steps   []step // before the answer
+	after   []step // until the next call
+	wait    time.Duration
+	played  bool // its after steps ran; guarded by Server.mu
 }
 
 // group is the calls with equal params, in recorded order.
@@ -288,7 +287,7 @@ func (l *loader) addCall(line *recording.Line) error {
 		return nil
 	}
 	c := &call{
-		number: line.Number, time: start, ended: line.Time.Add(rec.Duration), outcome: line.Outcome, isError: line.Code != 0, answered: line.Answered,
+		number: line.Number, time: start, ended: line.Time.Add(rec.Duration), outcome: line.Outcome, isError: line.Code != 0,
 		target: targetOf(line.Method, params), lead: rec.StartWait + rec.QueueWait,
 	}
 	c.took = max(0, rec.Duration-rec.UserWait-c.lead)

@@ -33,25 +33,7 @@ func (r *Reader) Body(b *Body) ([]byte, error) {
 	if b.File == "" {
 		return b.JSON, nil
 	}
-	return ReadBody(r.BodyFolder(), b)
-}
-
-// BodyFolder returns the folder of the bodies of the last line's file.
-func (r *Reader) BodyFolder() string { return filepath.Join(filepath.Dir(r.path), BodyFolder) }
-
-// loadBodies replaces the references to files in a line by the bodies.
-func (r *Reader) loadBodies(l *Line) error {
-	for _, b := range []*Body{l.Params, l.Answer, l.Sent, l.Own} {
-		if b == nil || b.File == "" {
-			continue
-		}
-		text, err := r.Body(b)
-		if err != nil {
-			return err
-		}
-		*b = Body{JSON: text, Size: len(text)}
-	}
-	return nil
+	return ReadBody(filepath.Join(filepath.Dir(r.path), BodyFolder), b)
 }
 
 // ReadBody reads a body from a folder of bodies and checks its size and hash. It reads no

@@ -169,31 +169,6 @@ func TestBodiesComeFromTheirFolderOnly(t *testing.T) {
 	}
 }
 
-func TestFindReturnsOneRequestWithItsBodies(t *testing.T) {
-	t.Parallel()
-	text := `{"a":"` + strings.Repeat("y", 70_000) + `"}`
-	h := sha256.Sum256([]byte(text))
-	hash := hex.EncodeToString(h[:])
-	dir := folder(t, map[string]string{
-		"a.jsonl": header + `{"type":"running","n":7}` + "\n" + request(7) + `{"type":"running","n":7}` + "\n" + fmt.Sprintf(`{"type":"request","n":7,"params":{"b":1},"answer":[{"$file":"%s","size":%d}]}`, hash, len(text)) + "\n" + request(8),
-		"b.jsonl": header + request(8) + `{"type":"running","n":9}` + "\n", "bodies/" + hash[:2] + "/" + hash: packed(t, text),
-	})
-	l, err := recording.Find(dir, 7)
-	require.NoError(t, err)
-	require.Equal(t, recording.TypeRequest, l.Type)
-	require.Equal(t, text, string(l.Answer.JSON))
-	require.Equal(t, `{"b":1}`, string(l.Params.JSON))
-	l, err = recording.Find(dir, 9)
-	require.NoError(t, err)
-	require.Equal(t, recording.TypeRunning, l.Type)
-	_, err = recording.Find(dir, 8)
-	require.ErrorContains(t, err, "a.jsonl and b.jsonl both contain request 8")
-	_, err = recording.Find(filepath.Join(dir, "b.jsonl"), 8)
-	require.NoError(t, err)
-	_, err = recording.Find(dir, 10)
-	require.ErrorIs(t, err, recording.ErrNoRequest)
-}
-
 func TestArgumentsNameAFileAndARequest(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a.jsonl": header, "b#2": header})

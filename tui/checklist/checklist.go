@@ -44,9 +44,6 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Theme, check
 	return m.accepted, err
 }
 
-// Model returns a Bubble Tea model of a checklist.
-func Model(l *theme.Theme, checklist *List) tea.Model { return newModel(l, checklist) }
-
 func newModel(l *theme.Theme, checklist *List) *model {
 	m := &model{List: checklist, theme: l}
 	m.window.Reset(len(m.Items))

@@ -75,7 +75,7 @@ func TestAChecklistFitsItsTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := Model(theme.New(theme.Options{}), exampleChecklist())
+			m := newModel(theme.New(theme.Options{}), exampleChecklist())
 			m.Update(tea.WindowSizeMsg{Width: test.w, Height: test.h})
 			view := ansi.Strip(m.View())
 			lines := strings.Split(view, "\n")

@@ -3,7 +3,6 @@ package recording
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,43 +59,3 @@ func exists(path string) bool {
 
 // ErrNoRequest is the cause of an error about a request that a recording lacks.
 var ErrNoRequest = errors.New("no such request")
-
-// Find returns the request with a number and its complete bodies. Numbers are unique in
-// one file only: if several files of a folder contain it, Find returns an error. Without
-// an answer in the recording, the line is a [TypeRunning]. Of several answers to a
-// stateless client, Find returns the last one.
-func Find(path string, number uint64) (*Line, error) {
-	r, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var found *Line
-	var in string
-	for {
-		l, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if number == 0 || l.Number != number || l.Type != TypeRequest && l.Type != TypeRunning {
-			continue
-		}
-		if found != nil && found.Type == TypeRequest && r.File() != in {
-			return nil, fmt.Errorf("%s and %s both contain request %d; name one file", filepath.Base(in), filepath.Base(r.File()), number)
-		}
-		if found != nil && found.Type == TypeRequest && l.Type == TypeRunning {
-			continue
-		}
-		if err := r.loadBodies(l); err != nil {
-			return nil, fmt.Errorf("%s:%d: request %d: %w", r.File(), r.Position(), number, err)
-		}
-		found, in = l, r.File()
-	}
-	if found == nil {
-		return nil, fmt.Errorf("%s: request %d: %w; \"goblin traffic --from\" lists the numbers", path, number, ErrNoRequest)
-	}
-	return found, nil
-}
