@@ -211,7 +211,7 @@ func (f *File) CheckWritable() error {
 	return nil
 }
 
-// write keeps owner, group and mode, also those that another process just changed. If it
+// write keeps owner, group and mode, also if another process just changed them. If it
 // cannot keep them, or the file has an access list, it overwrites the file in place. Users
 // may share that file.
 func (f *File) write(text []byte) error {

@@ -331,7 +331,7 @@ func (l *loader) addCall(line *recording.Line) error {
 }
 
 // isEarly reports whether line continues a call whose line may follow. Lines are written
-// when requests end, and a fast client may have continued the call before that.
+// when requests end, and a fast client may continue the call earlier.
 func (l *loader) isEarly(line *recording.Line) bool {
 	if line.Type != recording.TypeRequest || len(l.early) == maxEarly {
 		return false

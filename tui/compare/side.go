@@ -161,8 +161,8 @@ func (m *Marks) Toggle(s *Side, keyID string) tea.Cmd {
 	return m.open(a, s)
 }
 
-// ForgetOthers removes a mark that is not on a request about the item, such as one that the
-// user left in the history of another resource.
+// ForgetOthers removes a mark on a request about another item, such as one in the history
+// of another resource.
 func (m *Marks) ForgetOthers(it uicontext.Item) {
 	if m.marked != nil && m.marked.item != it {
 		m.marked = nil

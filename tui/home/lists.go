@@ -242,7 +242,7 @@ func (p *Pane) statusStyle(c *call) theme.Style {
 	return ""
 }
 
-// listServers lists failed servers first, then those that run, idle and disabled ones.
+// listServers lists failed servers first, then running, idle and disabled ones.
 func (p *Pane) listServers() tea.Cmd {
 	rows := make([]server, len(p.states))
 	for i := range p.states {
