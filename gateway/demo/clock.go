@@ -76,7 +76,7 @@ func newClock(p *peer) backend {
 		argument("here", "Your zone", "e.g. Europe/Berlin", mcp.RequiredArgument()),
 		argument("there", "Their zone", "e.g. Asia/Tokyo", mcp.RequiredArgument()),
 	), c.meetingPrompt)
-	return backend{srv: srv, exists: c.exists, background: c.tick}
+	return backend{exists: c.exists, background: c.tick}
 }
 
 func (c *clock) addResources(srv *server) {

@@ -32,7 +32,6 @@ import (
 const version = "1.0.0"
 
 type backend struct {
-	srv *server
 	// exists reports whether a URI can be subscribed to.
 	exists func(uri string) bool
 	// background runs beside the server until its context ends. It may be nil.

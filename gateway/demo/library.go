@@ -59,7 +59,7 @@ func newLibrary(p *peer) backend {
 	l.addTemplates(srv)
 	l.addTools(srv)
 	l.addPrompts(srv)
-	return backend{srv: srv, exists: func(uri string) bool {
+	return backend{exists: func(uri string) bool {
 		_, listed := l.listed[uri]
 		return listed || uri == searchPrefix || strings.HasPrefix(uri, searchPrefix+"?")
 	}}

@@ -71,7 +71,7 @@ func newNotes(p *peer) backend {
 	for _, n := range firstNotes() {
 		nb.put(n)
 	}
-	return backend{srv: srv, exists: func(uri string) bool {
+	return backend{exists: func(uri string) bool {
 		_, ok := nb.get(strings.TrimPrefix(uri, noteScheme))
 		return ok && strings.HasPrefix(uri, noteScheme)
 	}}
