@@ -276,6 +276,13 @@ func TestWithoutSavedCallsThePaneShowsHowToSaveOne(t *testing.T) {
 	}
 }
 
+func TestMissingFilesAreReported(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 80, 24, plainEnv)
+	r.backend.missing = "only the first 5000 files are shown"
+	require.Contains(t, r.keys("7").screen(), "Saved calls are missing: only the first 5000 files are shown")
+}
+
 func TestASavedCallIsCopiedAsACommand(t *testing.T) {
 	t.Parallel()
 	r := newSavedUI(t, "one two.yaml", "call: search\n").keys("Y")

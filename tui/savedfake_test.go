@@ -18,13 +18,14 @@ import (
 type fakeSaved struct {
 	files   map[string]string
 	answers map[string]string
+	missing string
 	request func(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 }
 
 const savedFolder = "/etc/goblin/saved"
 
 func (s *fakeSaved) SavedCalls() (*savedcall.Folder, error) {
-	folder := &savedcall.Folder{Path: savedFolder}
+	folder := &savedcall.Folder{Path: savedFolder, Problem: s.missing}
 	for _, name := range slices.SortedFunc(maps.Keys(s.files), func(a, b string) int {
 		return strings.Compare(path.Dir(a)+"\x00"+a, path.Dir(b)+"\x00"+b)
 	}) {

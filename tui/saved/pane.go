@@ -170,6 +170,9 @@ func (p *Pane) take(folder *savedcall.Folder, err error) tea.Cmd {
 	if err != nil {
 		p.failure = err.Error()
 	} else {
+		if folder.Problem != "" && folder.Problem != p.folder.Problem {
+			p.app.Complain("Saved calls are missing: %s", uicontext.SanitizeLine(folder.Problem))
+		}
 		p.folder = *folder
 	}
 	cmd := p.list()
