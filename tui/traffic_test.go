@@ -414,7 +414,7 @@ func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
 		Request: []byte(`{"name":"x"}`), RequestSize: 12, Response: []byte(`{"code":-32603,"message":"Request cancelled"}`), ResponseSize: 45, Size: 45,
 	})
 	r.refresh(registry.Traffic).keys("5 ]")
-	require.Regexp(t, "(?s)││ Error +│.*-32603", r.screen())
+	require.Regexp(t, "(?s)│ Error +│.*-32603", r.screen())
 	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
 	r.keys("y")
 	require.Contains(t, r.clipboard(), `"error":{"code":-32603`)
@@ -425,7 +425,7 @@ func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
 		Response: []byte(`{"content":[{"type":"text","text":"late"}]}`), ResponseSize: 43,
 	})
 	r.refresh(registry.Traffic).keys("G")
-	require.Regexp(t, "││ late +│", r.screen())
+	require.Regexp(t, "│ late +│", r.screen())
 	r.keys("y")
 	require.Contains(t, r.clipboard(), `"result":{"content"`)
 }

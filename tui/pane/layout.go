@@ -409,7 +409,6 @@ const (
 	LeastWidth   = 40
 	LeastHeight  = 10
 	BesideWidth  = 110 // the detail is beside the list
-	trafficWidth = 160 // also in Traffic
 	thirdWidth   = 200 // requests about the item are beside the detail
 	borderHeight = 18  // lists have borders
 	tallHeight   = 30  // a list and the detail below it have room

@@ -230,11 +230,9 @@ func (p *Logs) moveDetail(do func(*detail) tea.Cmd) func() tea.Cmd {
 	return func() tea.Cmd { return do(p.app.Details[PaneLogs]) }
 }
 
-// needsWidth reports whether the list needs the whole width. Beside a detail, Traffic has
-// room for arguments only in wide terminals.
-func (p *Logs) needsWidth() bool {
-	return p.Open == TabTimeline || p.Open == TabTraffic && p.app.W < trafficWidth
-}
+// needsWidth reports whether the list needs the whole width: beside a detail, requests
+// have no room for their arguments.
+func (p *Logs) needsWidth() bool { return p.IsTraffic() }
 
 func (p *Logs) whyNoTimeline() string {
 	if p.Open != TabTimeline {
