@@ -268,7 +268,7 @@ func TestRoomThatRowsInSightLeaveIsForFurtherColumns(t *testing.T) {
 		items = append(items, fmt.Sprintf(`{"uri":"file:///a/%02d","name":"name-%02d","mimeType":"text/plain","size":%d}`, i, i, i+1))
 	}
 	items = append(items, `{"uri":"file:///z/`+strings.Repeat("long", 20)+`","name":"last","mimeType":"text/plain","size":1}`)
-	r := newTestUI(t, 80, 24, "files").setList("files", registry.Resource, items...).keys("4")
+	r := newTestUI(t, 70, 24, "files").setList("files", registry.Resource, items...).keys("4")
 	require.Contains(t, r.columnHead("server"), "name")
 	require.Contains(t, r.screen(), "name-00")
 	require.NotContains(t, r.keys("G").columnHead("server"), "name")

@@ -73,7 +73,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 			base, _ := c.stale(e)
 			return base
 		},
-		Note: func(e *registry.Entry) string {
+		Overlay: func(e *registry.Entry) string {
 			base, since := c.stale(e)
 			return base.On(since)
 		},

@@ -179,16 +179,12 @@ func (p *Resources) setColumns() {
 		}
 		return mark + p.All.mark(e)
 	}
-	stale := p.All.Table.Note
 	p.All.Table.Note = func(e *registry.Entry) string {
-		note, at := stale(e), resourceKey{e.Server, e.Name}
+		at := resourceKey{e.Server, e.Name}
 		if n := p.subs[at].Updates - min(p.seenUpdates[at], p.subs[at].Updates); n > 0 {
-			if note != "" {
-				note += " "
-			}
-			note += p.app.Theme.Changed.On(p.app.Theme.Delta + uicontext.FormatCount(int(n)))
+			return p.app.Theme.Changed.On(p.app.Theme.Delta + uicontext.FormatCount(int(n)))
 		}
-		return note
+		return ""
 	}
 	p.Templates.Table.SetColumns(serverColumn(0), ownColumn("template"), labelColumn(3), titleColumn(4), mimeColumn(2))
 	p.Templates.Table.MarkWidth = 3
