@@ -185,6 +185,7 @@ type Server struct {
 	unsentNotices map[string][][]byte
 
 	hadConn      bool   // the next connection is a restart; used by Run only
+	lostUnlisted bool   // a connection ended before it listed; used by Run only
 	loggedReason string // last logged failure; used by Run only
 
 	// Used only by the goroutine that lists.

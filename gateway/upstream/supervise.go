@@ -140,6 +140,10 @@ func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait t
 		s.reconnecting = false
 		s.mu.Unlock()
 	}
+	if lost && !s.listed.Load() && !s.lostUnlisted { // the next process may list
+		s.lostUnlisted = true
+		return
+	}
 	s.endFirstAttempt(ctx, err)
 }
 
