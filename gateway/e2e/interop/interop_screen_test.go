@@ -169,7 +169,7 @@ func TestInteropTheScreenCallsTools(t *testing.T) {
 	p.Types("Grace")
 	p.Shows("name *          Grace")
 	p.Keys("C-s")
-	p.Shows("Traffic 2/") // the new one beside the old
+	p.Shows("  2 of ") // the new one and the old
 	p.Types("2")
 	p.Shows(`"name": "Grace"`)
 	p.Types("H")
