@@ -312,37 +312,39 @@ func (a *app) appendSparklines(line string, room int) string {
 	return line
 }
 
-// maxTabName is the longest name of a tab, in bytes.
-const maxTabName = 16
+// tabStyle controls the tabs that are not open.
+type tabStyle struct {
+	whole   int // names of up to so many bytes stay whole
+	letters int // of other names
+	counts  bool
+}
+
+// tabStyles are in the order of their widths.
+var tabStyles = []tabStyle{{16, 0, true}, {6, 4, true}, {0, 4, true}, {0, 3, true}, {0, 2, true}, {0, 2, false}, {0, 0, false}}
 
 // tabs shortens the names of tabs as the width needs, then leaves out counts and names.
 func (a *app) tabs() (line string, ends pane.Tabs) {
-	for _, letters := range []int{maxTabName, 4, 3, 2} {
-		if line, ends = a.tabsOf(letters, true); theme.Width(strings.TrimRight(line, " ")) <= a.W {
-			return line, ends
-		}
-	}
-	for _, letters := range []int{2, 0} {
-		if line, ends = a.tabsOf(letters, false); theme.Width(strings.TrimRight(line, " ")) <= a.W {
+	for _, s := range tabStyles {
+		if line, ends = a.tabsOf(s); theme.Width(strings.TrimRight(line, " ")) <= a.W {
 			break
 		}
 	}
 	return line, ends
 }
 
-// tabsOf returns the open tab whole. The others have shortened names, and counts if wanted.
-func (a *app) tabsOf(letters int, counts bool) (line string, ends pane.Tabs) {
+// tabsOf returns the open tab whole, and the others in a style.
+func (a *app) tabsOf(s tabStyle) (line string, ends pane.Tabs) {
 	var texts []string
 	for i, p := range a.Panes {
 		name, count := p.Tab()
 		text := name
-		if i != a.Open {
-			text = name[:min(letters, len(name))]
+		if i != a.Open && len(name) > s.whole {
+			text = name[:min(s.letters, len(name))]
 		}
 		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
 			text = strings.TrimRight(keymap.FormatKey(b.Keys[0])+" "+text, " ")
 		}
-		if count != "" && (counts || i == a.Open) {
+		if count != "" && (s.counts || i == a.Open) {
 			text += " " + count
 		}
 		texts = append(texts, text)
