@@ -314,8 +314,8 @@ func (a *app) appendSparklines(line string, room int) string {
 
 // tabStyle controls the tabs that are not open.
 type tabStyle struct {
-	whole   int // names of up to so many bytes stay whole
-	letters int // of other names
+	whole   int // maximum length of names that are not cut
+	letters int // bytes of other names
 	counts  bool
 }
 
