@@ -317,12 +317,23 @@ type tabStyle struct {
 	whole   int // maximum length of names that are not cut
 	letters int // bytes of other names
 	counts  bool
+	marks   bool // of alerts and changes; counts include them
 }
 
-// tabStyles are in the order of their widths.
-var tabStyles = []tabStyle{{16, 0, true}, {6, 4, true}, {0, 4, true}, {0, 3, true}, {0, 2, true}, {0, 2, false}, {0, 0, false}}
+// tabStyles begin with the best one.
+var tabStyles = []tabStyle{
+	{whole: 16, counts: true},
+	{whole: 6, letters: 4, counts: true},
+	{letters: 4, counts: true},
+	{whole: 6, letters: 4, marks: true},
+	{letters: 4, marks: true},
+	{letters: 3, marks: true},
+	{letters: 2, marks: true},
+	{letters: 2},
+	{},
+}
 
-// tabs shortens the names of tabs as the width needs, then leaves out counts and names.
+// tabs shortens names, leaves out counts, marks and names, as far as the width requires.
 func (a *app) tabs() (line string, ends pane.Tabs) {
 	for _, s := range tabStyles {
 		if line, ends = a.tabsOf(s); theme.Width(strings.TrimRight(line, " ")) <= a.W {
@@ -344,8 +355,11 @@ func (a *app) tabsOf(s tabStyle) (line string, ends pane.Tabs) {
 		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
 			text = strings.TrimRight(keymap.FormatKey(b.Keys[0])+" "+text, " ")
 		}
-		if count != "" && (s.counts || i == a.Open) {
-			text += " " + count
+		for part := range strings.FieldsSeq(count) {
+			isMark := part[0] < '0' || part[0] > '9'
+			if s.counts || i == a.Open || s.marks && isMark {
+				text += " " + part
+			}
 		}
 		texts = append(texts, text)
 	}
@@ -354,7 +368,7 @@ func (a *app) tabsOf(s tabStyle) (line string, ends pane.Tabs) {
 
 func (a *app) tabsLine() string {
 	line, _ := a.tabs()
-	return a.Theme.Fit(line, a.W)
+	return a.Theme.Fit(strings.TrimRight(line, " "), a.W)
 }
 
 func (a *app) barLine() string {
