@@ -333,7 +333,7 @@ var tabStyles = []tabStyle{
 	{},
 }
 
-// tabs shortens names, leaves out counts, marks and names, as far as the width requires.
+// tabs shortens names, leaves out counts, marks and then names, until the line fits.
 func (a *app) tabs() (line string, ends pane.Tabs) {
 	for _, s := range tabStyles {
 		if line, ends = a.tabsOf(s); theme.Width(strings.TrimRight(line, " ")) <= a.W {
