@@ -73,7 +73,8 @@ func TestAnInvalidConfigIsRepairedInAUIOfTheRunningDaemon(t *testing.T) {
 	p.Goblin("")
 	p.Shows("config invalid", `unknown key "comand"`)
 	p.Keys("Enter")
-	p.Hides("config invalid")
+	p.Hides("config invalid") // as it is while the editor has the terminal
+	p.Shows("1 up")
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 	require.Equal(t, daemon, w.Status().PID)
