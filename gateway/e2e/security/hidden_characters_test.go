@@ -224,7 +224,7 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 		p.Types("W")
 		p.Shows("Save ")
 		p.Keys("Enter")
-		p.Shows("Saved ")
+		p.Shows("Saved /")
 		p.Types("q")
 		p.Restored(e2e.ExitOK)
 	}

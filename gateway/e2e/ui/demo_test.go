@@ -144,7 +144,7 @@ func TestTheScreenOpensSavesAndCopies(t *testing.T) {
 	p.Types("W")
 	p.Shows("Save ")
 	p.Keys("Enter")
-	p.Shows("Saved ")
+	p.Shows("Saved /")
 	saved, err := os.ReadFile(filepath.Join(w.Dir, "moon"))
 	require.NoError(t, err)
 	require.Contains(t, string(saved), "days old")
