@@ -31,7 +31,12 @@ func (p *serverCheck) checkProgram(ctx context.Context) {
 	if !ok || !p.folder() {
 		return
 	}
-	t := p.connect(ctx, p.s)
+	var t *session
+	if p.Silent != nil {
+		t = p.Silent.session(&p.Options, p.s)
+	} else {
+		t = p.connect(ctx, p.s)
+	}
 	if p.checkStarted(t, path) && p.checkOutput(t) && p.checkHandshake(t) {
 		p.checkLists(t)
 	}

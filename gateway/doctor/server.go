@@ -16,8 +16,10 @@ import (
 	"goblin/gateway/extensions"
 	"goblin/gateway/oauth"
 	"goblin/gateway/upstream"
+	"goblin/gateway/upstream/stderr"
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/registry/termtext"
 )
 
 // Options configure the checks of servers.
@@ -38,6 +40,32 @@ type Options struct {
 	OnListed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
 	// OnConnected receives the open connection of a server after its lists. It may be nil.
 	OnConnected func(ctx context.Context, conn upstream.Conn)
+	// Silent describes a start of a local server that got no answer to initialize within
+	// startup_timeout. The server is then not started again. nil: no such start is known.
+	Silent *Silence
+}
+
+// Silence is the output of a local server that did not answer initialize.
+type Silence struct {
+	Lines  []string // the end of stderr
+	Banner string   // the first line of stdout that is no message, or ""
+}
+
+// session returns the session of the start.
+func (n *Silence) session(o *Options, s *config.Server) *session {
+	lines := make([]string, len(n.Lines))
+	for i, line := range n.Lines {
+		lines[i] = o.Redact(termtext.Line(line))
+	}
+	fix, _ := stderr.FindFix(lines)
+	t := &session{banner: n.Banner, err: &upstream.Error{
+		Server: s.Name, Code: upstream.ConnectionError, Err: context.DeadlineExceeded, Fix: fix, Lines: stderr.Pick(lines),
+		Reason: fmt.Sprintf("did not answer initialize within %s (startup_timeout)", config.ShortDuration(s.StartupTimeout)),
+	}}
+	if n.Banner != "" {
+		t.skippedLines = 1
+	}
+	return t
 }
 
 const maxParallel = 4

@@ -43,9 +43,9 @@ const (
 	// maxPerRule is the maximum number of findings of one rule.
 	maxPerRule = 20
 	maxText    = 600 // bytes of a finding
-	// maxSilent is the number of successive requests without an answer after which the
-	// server gets no more.
-	maxSilent = 3
+	// probeTime is the maximum time for an answer to the request that follows one without
+	// an answer.
+	probeTime = 3 * time.Second
 )
 
 // link sends requests to the server.
@@ -68,7 +68,7 @@ type checker struct {
 	counts  map[string]int
 	known   map[Finding]bool
 	stopped bool // the process exited unexpectedly
-	silent  int  // requests without an answer since the last one with an answer
+	mute    bool // the server answers no request any more
 }
 
 // Run checks a server. It returns the error of ctx with incomplete findings.
@@ -163,33 +163,42 @@ func (c *checker) append(rule, level, subject, text string) {
 }
 
 // ask reports a missing answer and an exit, and returns false then. It sends nothing after
-// an exit.
+// an exit, or to a server that answers nothing.
 func (c *checker) ask(ctx context.Context, l link, method string, params []byte) (a answer, ok bool) {
-	if c.stopped || c.silent >= maxSilent || ctx.Err() != nil {
+	if c.stopped || c.mute || ctx.Err() != nil {
 		return a, false
 	}
-	if p, local := l.(*process); local && c.modern && p != nil {
-		params = modernParams(params)
-	}
-	a = l.ask(ctx, method, params, c.o.AnswerTime)
-	if a.err != nil {
-		c.silent++
-	} else {
-		c.silent = 0
-	}
+	a = c.send(ctx, l, method, params, c.o.AnswerTime)
 	switch {
 	case a.err == nil:
 		return a, true
 	case ctx.Err() != nil:
+		return a, false
 	case errors.Is(a.err, errExited):
 		c.stopped = true
 		c.add("answer/crash", method, "%s", exitText(l))
+		return a, false
 	case errors.Is(a.err, errSilent):
 		c.add("answer/none", method, "no answer within %s", termtext.Duration(c.o.AnswerTime))
 	default:
 		c.add("answer/none", method, "%v", a.err)
 	}
+	probe := "ping"
+	if c.modern {
+		probe = "server/discover"
+	}
+	if b := c.send(ctx, l, probe, nil, min(probeTime, c.o.AnswerTime)); b.err != nil && !errors.Is(b.err, errExited) && ctx.Err() == nil {
+		c.mute = true
+		c.add("answer/none", probe, "no answer either, so the check sent no more requests")
+	}
 	return a, false
+}
+
+func (c *checker) send(ctx context.Context, l link, method string, params []byte, limit time.Duration) answer {
+	if p, local := l.(*process); local && c.modern && p != nil {
+		params = modernParams(params)
+	}
+	return l.ask(ctx, method, params, limit)
 }
 
 func exitText(l link) string {
@@ -231,17 +240,24 @@ func modernParams(params []byte) []byte {
 }
 
 func (c *checker) checkLocal(ctx context.Context, defined *config.Server) {
-	c.o.Progress("starting the server")
+	showed := c.showWait("starting the server", c.s.StartupTimeout)
+	defer showed()
 	p, err := c.start(c.s)
 	if err != nil {
+		showed()
 		if !c.diagnose(ctx, defined) {
 			c.add("start/unstable", "process", "%v", err)
 		}
 		return
 	}
 	defer p.stop(ctx, min(c.o.ExitTime, time.Second))
-	if !c.shakeHands(ctx, p) {
+	usable, silent := c.shakeHands(ctx, p)
+	showed()
+	if !usable {
 		p.stop(ctx, min(c.o.ExitTime, time.Second))
+		if silent {
+			c.o.Silent = &doctor.Silence{Lines: p.errorLines(), Banner: p.out.banner}
+		}
 		if ctx.Err() == nil && !c.diagnose(ctx, defined) {
 			c.add("handshake/failed", "initialize", "no usable answer, although Goblin can connect")
 		}
@@ -255,30 +271,53 @@ func (c *checker) checkLocal(ctx context.Context, defined *config.Server) {
 	}
 	c.o.Progress("stopping the server")
 	c.checkExit(ctx, p)
-	if !c.modern && ctx.Err() == nil {
+	if !c.modern && !c.mute && ctx.Err() == nil {
 		c.o.Progress("starting the server again")
 		c.checkSecondStart(ctx)
 	}
 }
 
-// shakeHands returns false if the server cannot be used.
-func (c *checker) shakeHands(ctx context.Context, p *process) bool {
+// showWait shows the seconds of a step until the returned function is called.
+func (c *checker) showWait(step string, limit time.Duration) (stop func()) {
+	c.o.Progress(step)
+	began, ended := time.Now(), make(chan struct{})
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				c.o.Progress(fmt.Sprintf("%s: %s of %s", step, termtext.Duration(time.Since(began).Truncate(time.Second)), termtext.Duration(limit)))
+			case <-ended:
+				return
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(ended)
+		showing.Wait()
+	})
+}
+
+// shakeHands reports whether the server can be used, and whether it did not answer at all.
+func (c *checker) shakeHands(ctx context.Context, p *process) (usable, silent bool) {
 	a := p.ask(ctx, "initialize", []byte(`{"protocolVersion":"`+newest+`",`+identity+`}`), c.s.StartupTimeout)
 	took := time.Since(p.began)
 	if a.err != nil {
-		return false
+		return false, errors.Is(a.err, errSilent)
 	}
 	if a.result == nil {
 		d := p.ask(ctx, "server/discover", modernParams(nil), c.o.AnswerTime)
 		if d.err != nil || d.result == nil {
-			return false
+			return false, false
 		}
 		for v := range rawjson.Elements(arrayOf(d.result, "supportedVersions")) {
 			text, _ := rawjson.String(v)
 			c.modern = c.modern || text == modern
 		}
 		if !c.modern {
-			return false
+			return false, false
 		}
 		a, c.r.Protocol = d, modern
 	}
@@ -291,7 +330,7 @@ func (c *checker) shakeHands(ctx context.Context, p *process) bool {
 		p.notify("notifications/initialized")
 	}
 	p.out.setReady()
-	return true
+	return true, false
 }
 
 func (c *checker) readHandshake(result []byte) {
@@ -352,7 +391,7 @@ func (c *checker) has(path ...string) bool {
 // settle lets the server finish what it began at the handshake. Some servers ask for roots
 // a moment later and would wait for the answer after their stdin was closed.
 func (c *checker) settle(ctx context.Context, p *process) {
-	if !c.stopped && p.waitExit(ctx, min(c.o.ExitTime, time.Second)) {
+	if !c.stopped && !c.mute && p.waitExit(ctx, min(c.o.ExitTime, time.Second)) {
 		c.stopped = true
 		c.add("answer/crash", "process", "without a request, %s", exitText(p))
 	}
@@ -360,8 +399,12 @@ func (c *checker) settle(ctx context.Context, p *process) {
 
 func (c *checker) checkExit(ctx context.Context, p *process) {
 	gone := c.stopped
-	e := p.stop(ctx, c.o.ExitTime)
-	limit := termtext.Duration(c.o.ExitTime)
+	patience := c.o.ExitTime
+	if c.mute {
+		patience = min(patience, time.Second)
+	}
+	e := p.stop(ctx, patience)
+	limit := termtext.Duration(patience)
 	c.patience = 2 * time.Second
 	if !e.stdin {
 		c.patience = 100 * time.Millisecond // it would wait in vain
@@ -396,8 +439,10 @@ func (c *checker) checkSecondStart(ctx context.Context) {
 		return
 	}
 	defer p.stop(ctx, min(c.o.ExitTime, c.patience))
-	c.stopped, c.silent = false, 0
-	a := p.ask(ctx, "initialize", []byte(`{"protocolVersion":"`+unknown+`",`+identity+`}`), c.s.StartupTimeout)
+	c.stopped = false
+	// The first start shows how long a start takes.
+	limit := min(c.s.StartupTimeout, max(c.o.AnswerTime, 2*time.Duration(c.r.InitializeMs)*time.Millisecond))
+	a := p.ask(ctx, "initialize", []byte(`{"protocolVersion":"`+unknown+`",`+identity+`}`), limit)
 	version, _ := rawjson.String(rawjson.Get(a.result, "protocolVersion"))
 	switch {
 	case ctx.Err() != nil:

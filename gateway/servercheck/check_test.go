@@ -306,20 +306,62 @@ func TestNoListedToolIsCalled(t *testing.T) {
 	o, s := options(t, healthy())
 	_, err := servercheck.Run(t.Context(), o, s)
 	require.NoError(t, err)
-	log, err := os.ReadFile(filepath.Join(o.Folder, "log"))
-	require.NoError(t, err)
 	var calls []string
-	for line := range strings.Lines(string(log)) {
-		var m struct {
-			Method string
-			Params struct{ Name, URI string }
-		}
-		require.NoError(t, json.Unmarshal([]byte(line), &m))
+	for _, m := range requests(t, &o) {
 		if m.Method == "tools/call" || m.Method == "prompts/get" || m.Method == "resources/read" {
 			calls = append(calls, m.Params.Name+m.Params.URI)
 		}
 	}
 	require.ElementsMatch(t, []string{"goblin_check_no_such_name", "goblin_check_no_such_name", "goblin-check://goblin_check_no_such_name", ""}, calls)
+}
+
+type request struct {
+	Method string
+	Params struct{ Name, URI string }
+}
+
+// requests returns the messages that the server got.
+func requests(t *testing.T, o *servercheck.Options) (all []request) {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(o.Folder, "log"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(log)) {
+		var m request
+		require.NoError(t, json.Unmarshal([]byte(line), &m))
+		all = append(all, m)
+	}
+	return all
+}
+
+func TestAServerThatAnswersNothingGetsOneRequestAndAPing(t *testing.T) {
+	t.Parallel()
+	hang := []obj{do("hang")}
+	o, s := options(t, healthy(obj{"on": obj{"tools/list": hang, "prompts/list": hang, "resources/list": hang, "ping": hang}}), short)
+	r, err := servercheck.Run(t.Context(), o, s)
+	require.NoError(t, err)
+	require.Equal(t, []string{"answer/none"}, rulesOf(r), "%v", r.Findings)
+	var methods []string
+	for _, m := range requests(t, &o) {
+		methods = append(methods, m.Method)
+	}
+	require.Equal(t, []string{"initialize", "notifications/initialized", "tools/list", "ping"}, methods)
+
+	r = run(t, on("tools/list", do("hang")), short)
+	require.Equal(t, 1, r.Entries["prompt"], "a server that answers pings is checked on")
+}
+
+func TestAServerWithoutHandshakeIsStartedOnce(t *testing.T) {
+	t.Parallel()
+	o, s := options(t, on("initialize", do("hang")), short, func(o *servercheck.Options) {
+		o.Config.Servers[0].StartupTimeout = 300 * time.Millisecond
+	})
+	r, err := servercheck.Run(t.Context(), o, s)
+	require.NoError(t, err)
+	starts, err := os.ReadFile(filepath.Join(o.Folder, "log.starts"))
+	require.NoError(t, err)
+	require.Len(t, strings.Fields(string(starts)), 1)
+	require.Contains(t, fmt.Sprint(r.Diagnosis), "startup_timeout")
+	require.Contains(t, fmt.Sprint(r.Diagnosis), "raise")
 }
 
 func TestOtherFormsOfADefectAreReported(t *testing.T) {

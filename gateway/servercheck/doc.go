@@ -11,6 +11,7 @@
 // Everything from the server is untrusted. Texts of findings are short, safe for terminals
 // and free of the config's secrets; sizes, counts and times are limited.
 //
-// Run blocks until the server has stopped. It takes at most the startup_timeout for each of
-// two starts, and [Options.AnswerTime] for each request.
+// Run blocks until the server has stopped. It takes at most the startup_timeout for the
+// start, and [Options.AnswerTime] for each request. A server that answers nothing gets one
+// request and a ping.
 package servercheck

@@ -47,8 +47,9 @@ type output struct {
 	silent   map[int64]bool // requests without an answer in time
 	notified []string
 
-	first bool
-	split []byte // lines that may be parts of one message
+	first  bool
+	banner string // the first line that is no message; valid after ended is closed
+	split  []byte // lines that may be parts of one message
 }
 
 func newOutput(c *checker, respond func([]byte)) *output {
@@ -158,6 +159,9 @@ func (o *output) flush() {
 }
 
 func (o *output) noise(line []byte) {
+	if o.banner == "" {
+		o.banner = string(line[:min(len(line), maxQuote)])
+	}
 	o.c.add("stdout/noise", "stdout", "not a message: %s", quote(line))
 }
 

@@ -142,14 +142,24 @@ func (p *process) readErrors() {
 
 // lastLine returns the last line of stderr of a process that exited, or "".
 func (p *process) lastLine() string {
+	all := p.errorLines()
+	return all[len(all)-1]
+}
+
+// errorLines returns the last lines of stderr of a process that exited. Without output,
+// there is one empty line.
+func (p *process) errorLines() []string {
 	select {
 	case <-p.quiet:
 	case <-time.After(drainTime): // another process holds it
 	}
 	p.tailMu.Lock()
 	defer p.tailMu.Unlock()
-	text := strings.TrimSpace(string(p.tail))
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	lines := strings.Split(strings.TrimSpace(string(p.tail)), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return lines
 }
 
 const writeTime = 5 * time.Second

@@ -43,7 +43,7 @@ func (c *checker) checkRequests(ctx context.Context, l link) {
 	if c.o.Read {
 		c.readAll(ctx, l)
 	}
-	if p, local := l.(*process); local && !c.modern {
+	if p, local := l.(*process); local && !c.modern && !c.mute {
 		p.notify("notifications/" + noName)
 	}
 	if a, ok := c.ask(ctx, l, "goblin/"+noName, nil); ok && a.code() != codeMethodNotFound {
