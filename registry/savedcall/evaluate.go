@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -97,7 +96,7 @@ func (r *Request) Evaluate(a Answer) []Outcome {
 		all = append(all, Outcome{Check: Check{Kind: CheckError, Line: r.Call.Line}, Text: "no error", Got: e})
 	}
 	for i, check := range r.checks {
-		o := Outcome{Check: r.Call.Expect[i], Text: r.Call.Expect[i].String()}
+		o := Outcome{Check: r.Call.Expect[i], Text: r.shown[i].String()}
 		o.Got = r.failure(&o, check, a, doc)
 		o.OK = o.Got == ""
 		all = append(all, o)
@@ -266,7 +265,7 @@ func (c Check) String() string {
 	case c.Kind == CheckTime:
 		text += " ≤ " + c.Time.String()
 	case c.Kind == CheckSize:
-		text += fmt.Sprintf(" ≤ %d bytes", c.Size)
+		text += " ≤ " + termtext.ExactSize(c.Size)
 	case c.Kind != CheckPath:
 		if len(c.Ignore) > 0 {
 			text += ", ignoring " + strings.Join(c.Ignore, ", ")

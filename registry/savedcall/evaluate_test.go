@@ -65,13 +65,14 @@ func TestPaths(t *testing.T) {
 		{`{path: "$.structuredContent.gone", exists: true}`, "$.structuredContent.gone exists: selects nothing"},
 		{`{path: "$.structuredContent.id", exists: false}`, "$.structuredContent.id does not exist: found 7"},
 		{`{path: "$.structuredContent.id", equals: "${id}"}`, ""},
-		{`{path: "$.structuredContent.text", equals: "${id}"}`, `$.structuredContent.text equals "${id}": got "7"`},
+		{`{path: "$.structuredContent.text", equals: "${id}"}`, `$.structuredContent.text equals 7: got "7"`},
+		{`{path: "$.structuredContent.text", equals: "${WORD}"}`, `$.structuredContent.text equals "${WORD}": got "7"`}, // may be secret
 		{`{path: "$.content[0].text", matches: "(?i)dune$"}`, ""},
 		{`{path: "$.content[0].text", matches: "dune"}`, `$.content[0].text matches dune: got "a.b Dune"`},
 		{`{path: "$.structuredContent.big", matches: "^\\d+$"}`, ""},
 		{`{path: "$.content[0].text", matches: "^${dots} D"}`, ""},
-		{`{path: "$.content[0].text", matches: "[${range}]"}`, "$.content[0].text matches [${range}]: the pattern is invalid with the values of its variables"},
-		{`{path: "$.structuredContent.dots", matches: "${dots}"}`, `$.structuredContent.dots matches ${dots}: got "axb"`},
+		{`{path: "$.content[0].text", matches: "[${range}]"}`, "$.content[0].text matches [z-a]: the pattern is invalid with the values of its variables"},
+		{`{path: "$.structuredContent.dots", matches: "${dots}"}`, `$.structuredContent.dots matches a\.b: got "axb"`},
 	} {
 		want := []string{}
 		if c.want != "" {
@@ -121,7 +122,7 @@ func TestTimeSizeAndDefinition(t *testing.T) {
 	t.Parallel()
 	a := result(`{"content":[]}`)
 	a.Time = 1500 * time.Millisecond
-	require.Equal(t, []string{"time ≤ 1s: it took 1.5 s", "size ≤ 13 bytes: it has 14 B"},
+	require.Equal(t, []string{"time ≤ 1s: it took 1.5 s", "size ≤ 13B: it has 14 B"},
 		failures(t, "call", "{time: 1s}\n{time: 1500ms}\n{size: 14B}\n{size: 13B}", a))
 
 	tool := `{"name":"x","inputSchema":{"type":"object","required":["a"]}}`

@@ -22,6 +22,7 @@ type Request struct {
 	Params json.RawMessage
 
 	checks []Check // with values
+	shown  []Check // with the values of captures; those of the environment may be secret
 }
 
 // Resolve replaces the variables of a call: in its name, arguments and expected values.
@@ -42,15 +43,21 @@ func (c *Call) Resolve(vars Variables) (*Request, error) {
 			request.Params = rawjson.SetMember(request.Params, "arguments", arguments)
 		}
 	}
+	public := &resolver{vars: Variables{Captures: vars.Captures, Env: func(name string) (string, bool) { return "${" + name + "}", true }}}
 	for _, check := range c.Expect {
-		check.Equals = r.json(nil, check.Equals, place{notes: check.notes, line: check.Line})
-		check.Matches = r.text(check.Line, check.Matches, regexp.QuoteMeta)
-		request.checks = append(request.checks, check)
+		request.checks = append(request.checks, r.check(check))
+		request.shown = append(request.shown, public.check(check))
 	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}
 	return request, nil
+}
+
+func (r *resolver) check(c Check) Check {
+	c.Equals = r.json(nil, c.Equals, place{notes: c.notes, line: c.Line})
+	c.Matches = r.text(c.Line, c.Matches, regexp.QuoteMeta)
+	return c
 }
 
 type resolver struct {
@@ -217,7 +224,7 @@ func (r *resolver) missing(line int, name string) {
 	}
 	if !r.seen[m] {
 		r.seen[m] = true
-		r.failf(line, "${%s} is not set and no earlier file captures it; set it or write ${%s:-default}", name, name)
+		r.failf(line, "${%s} is not set and no earlier file of the run captures it; set it or write ${%s:-default}", name, name)
 	}
 }
 

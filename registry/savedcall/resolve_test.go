@@ -106,7 +106,7 @@ expect:
 	_, err = c.Resolve(variables())
 	var want []string
 	for _, at := range [][2]string{{"1", "A"}, {"3", "C"}, {"4", "A"}, {"6", "D"}, {"7", "E"}} {
-		want = append(want, "a.yaml:"+at[0]+": ${"+at[1]+"} is not set and no earlier file captures it; set it or write ${"+at[1]+":-default}")
+		want = append(want, "a.yaml:"+at[0]+": ${"+at[1]+"} is not set and no earlier file of the run captures it; set it or write ${"+at[1]+":-default}")
 	}
 	require.EqualError(t, err, strings.Join(want, "\n"))
 }
