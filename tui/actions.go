@@ -152,8 +152,18 @@ func (a *app) selectedRows() []uicontext.Item {
 	return nil
 }
 
-func (a *app) toggleMark() tea.Cmd {
-	n := a.Panes[a.Open].Rows().ToggleMark()
+func (a *app) toggleMark() tea.Cmd { return a.sayMarks(a.Panes[a.Open].Rows().ToggleMark()) }
+
+func (a *app) toggleMarks() tea.Cmd { return a.sayMarks(a.Panes[a.Open].Rows().ToggleMarks()) }
+
+func (a *app) whyNotMarkAll() string {
+	if a.Open == pane.PaneLogs && (!a.Logs().IsTraffic() || a.Logs().Open == pane.TabTimeline) {
+		return "in Logs, only running requests of Traffic can be marked"
+	}
+	return ""
+}
+
+func (a *app) sayMarks(n int) tea.Cmd {
 	if n == 0 {
 		return a.Say("No rows marked")
 	}

@@ -147,6 +147,7 @@ func paneActions() []Action {
 		{"sort", []string{"o"}, InLists},
 		{"sort-column", []string{"O"}, InLists},
 		{"mark", []string{" "}, InCatalog},
+		{"mark-all", []string{"*"}, InCatalog | InLogs},
 		{"subscribe", []string{"s"}, InResources | InDetail},
 		{"subscribed", []string{"S"}, InResources},
 		{"seen", []string{"v"}, InCatalog},

@@ -252,6 +252,7 @@ func (d *search) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "add.choose", Hint: "open form", Long: "Open the form of the server", Run: d.choose},
 		{ID: "add.mark", Hint: "mark", Long: "Mark a client's server, to add several", Run: d.mark},
+		{ID: "add.mark-all", Hint: "mark all", Long: "Mark all listed servers of clients, or unmark them", Run: d.markAll},
 		{ID: "add.other", Hint: "other package", Long: "Select the next package or URL of the server", Run: d.nextChoice},
 		{ID: "add.copy", Hint: "copy link", Long: "Copy the link to the server's source", Run: d.copyLink},
 		{ID: "add.close", Hint: "close", Long: "Close", Run: d.close},

@@ -63,7 +63,11 @@ func (d *search) status(w int) string {
 	case d.found == nil && d.clients != nil && len(d.clients.Problems) > 0:
 		return lk.Warn.On(lk.Cut("! cannot read "+uicontext.SanitizeLine(d.clients.Problems[0]), w))
 	case d.found == nil:
-		return lk.Dim.On(lk.Cut("Type a name to search the registry, or a command or URL.", w))
+		text := "Type a name to search the registry, or a command or URL."
+		if theme.Width(text) > w {
+			text = "Type a name, a command or a URL."
+		}
+		return lk.Dim.On(lk.Cut(text, w))
 	}
 	n, at := len(d.found.Servers), uicontext.SanitizeLine(d.found.Registry)
 	text := fmt.Sprintf("%d found at %s", n, at)
@@ -256,7 +260,7 @@ func (d *search) Hints() []keys.Hint {
 	s := d.selected()
 	t := d.Keys().WithKeys(d.app.Actions)
 	t = slices.DeleteFunc(t, func(b keys.Binding) bool {
-		return b.ID == "add.mark" && (s == nil || s.Entry == nil || s.Present) || b.ID == "add.other" && (s == nil || len(s.Choices) < 2) || b.ID == "add.copy" && (s == nil || s.Link == "")
+		return (b.ID == "add.mark" || b.ID == "add.mark-all") && (s == nil || s.Entry == nil || s.Present) || b.ID == "add.other" && (s == nil || len(s.Choices) < 2) || b.ID == "add.copy" && (s == nil || s.Link == "")
 	})
 	return append(t.Hints(), keys.Hint{Key: "a-z", Label: "search"})
 }

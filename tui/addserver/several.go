@@ -44,6 +44,33 @@ func (d *search) mark() tea.Cmd {
 	return nil
 }
 
+// markAll marks the listed servers of clients, or unmarks them if all are marked. In a
+// command it types the key.
+func (d *search) markAll() tea.Cmd {
+	if d.isCommand() {
+		return d.typeKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'*'}})
+	}
+	var found []*candidate.Server
+	all := true
+	for _, s := range d.rows {
+		if s != nil && s.Entry != nil && !s.Present {
+			found, all = append(found, s), all && d.several.marked[s]
+		}
+	}
+	if len(found) == 0 {
+		return d.app.Complain("only new servers of clients can be marked")
+	}
+	for _, s := range found {
+		if all {
+			delete(d.several.marked, s)
+		} else {
+			d.several.marked[s] = true
+		}
+	}
+	d.moved = true
+	return nil
+}
+
 // queue returns the marked servers in the order of the list.
 func (d *search) queue() (all []*candidate.Server) {
 	if d.clients == nil {

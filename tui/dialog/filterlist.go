@@ -273,6 +273,14 @@ func (d *FilterList) toggle() tea.Cmd {
 	return nil
 }
 
+func (d *FilterList) toggleAll() tea.Cmd {
+	all := !slices.ContainsFunc(d.matches, func(i int) bool { return !d.All[i].ticked })
+	for _, i := range d.matches {
+		d.All[i].ticked = !all
+	}
+	return nil
+}
+
 func (d *FilterList) isChanged() bool {
 	for i, v := range d.All {
 		if v.ticked != d.tickedBefore[i] {
@@ -285,6 +293,7 @@ func (d *FilterList) isChanged() bool {
 func (d *FilterList) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "values.tick", Hint: "select", Long: "Select or deselect the value", Run: d.toggle},
+		{ID: "values.all", Hint: "select all", Long: "Select all listed values, or deselect them", Run: d.toggleAll},
 		{ID: "values.apply", Hint: "apply", Long: "Apply (typed text selects the first match)", Run: d.enter},
 		{ID: "values.none", Hint: "clear", Long: "Deselect all values", Run: d.untick},
 		{ID: "values.close", Hint: "back", Long: "Close without changes", Run: d.close},
@@ -326,7 +335,7 @@ func (d *FilterList) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Fast typing arrives as one message; each space in it toggles a value.
+// Fast typing arrives as one message; spaces and stars in it select values.
 func (d *FilterList) typeKey(msg tea.KeyMsg) {
 	if msg.Type != tea.KeyRunes || msg.Paste {
 		if d.Input.Update(msg) {
@@ -337,6 +346,8 @@ func (d *FilterList) typeKey(msg tea.KeyMsg) {
 	for _, r := range msg.Runes {
 		if r == ' ' {
 			d.toggle()
+		} else if r == '*' {
+			d.toggleAll()
 		} else if d.Input.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}) {
 			d.match()
 		}

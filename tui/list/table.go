@@ -49,6 +49,10 @@ type Table[R any] struct {
 	// are not counted. Head may be nil.
 	Head func(R) bool
 
+	// Markable reports whether [Table.ToggleMarks] marks a row. Without it, it marks all
+	// rows except heads.
+	Markable func(R) bool
+
 	Rows          []R
 	heads         int
 	index         *query.Index
@@ -423,6 +427,32 @@ func (t *Table[R]) ToggleMark() int {
 	return len(t.ticked)
 }
 
+// ToggleMarks marks the rows that match, or unmarks them if all are marked. It returns the
+// number of marks.
+func (t *Table[R]) ToggleMarks() int {
+	var found []string
+	all := true
+	for _, i := range t.Matches {
+		r := t.Rows[i]
+		if t.Head != nil && t.Head(r) || t.Markable != nil && !t.Markable(r) {
+			continue
+		}
+		key := t.key(r)
+		found, all = append(found, key), all && t.ticked[key]
+	}
+	if t.ticked == nil {
+		t.ticked = make(map[string]bool, len(found))
+	}
+	for _, key := range found {
+		if all {
+			delete(t.ticked, key)
+		} else {
+			t.ticked[key] = true
+		}
+	}
+	return len(t.ticked)
+}
+
 // ClearMarks removes all marks and reports whether there were any.
 func (t *Table[R]) ClearMarks() bool {
 	had := len(t.ticked) > 0
@@ -536,6 +566,7 @@ type Rows interface {
 	Find(key string) bool
 	Cursor() int
 	ToggleMark() int
+	ToggleMarks() int
 	ClearMarks() bool
 
 	Total() int

@@ -223,11 +223,17 @@ func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 	}
 }
 
+// maxTogether is the maximum number of subscriptions that one key requests.
+const maxTogether = 500
+
 // toggleTicked subscribes to all marked resources, or unsubscribes if all are subscribed.
 func (p *Resources) toggleTicked() tea.Cmd {
 	rows := p.current().Table.Marked()
 	if len(rows) < 2 {
 		return p.toggle(p.Item(), nil)
+	}
+	if len(rows) > maxTogether {
+		return p.app.Complain("at most %d resources can be subscribed together; filter the list first", maxTogether)
 	}
 	var done int
 	var cmds []tea.Cmd

@@ -110,13 +110,13 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		}
 		return ""
 	}
-	t.Note = func(r *trafficRow) string {
+	t.Markable = func(r *trafficRow) bool { return r.inFlightID != "" }
+	t.Overlay = func(r *trafficRow) string {
 		if p.app.IsMarked(&r.TrafficRecord) {
 			return p.app.Theme.Accent.On("marked A")
 		}
-		return ""
+		return timesNote(p.app.Theme, r.Count, r.Last)
 	}
-	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Count, r.Last) }
 	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Server} }
 	t.SetColumns(p.trafficColumns()...)
 	return &records[*trafficRow]{Table: t, limit: max(MaxTraffic, p.app.Reg.Traffic().Limits().Requests), separateLimit: max(maxNotifications, p.app.Reg.Traffic().Limits().Notifications), separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
