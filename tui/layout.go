@@ -60,6 +60,10 @@ func (a *app) parkCursor(g pane.Geometry) {
 	}
 }
 
+// hasFocus reports whether the list or the detail of the pane has the focus. Only one
+// border has the color of the focus.
+func (a *app) hasFocus(detail bool) bool { return a.Inside == detail && len(a.Dialogs) == 0 }
+
 func (a *app) body(g pane.Geometry) []string {
 	p := a.Panes[a.Open]
 	var list, detail, third []string
@@ -67,7 +71,7 @@ func (a *app) body(g pane.Geometry) []string {
 		list = a.listBox(g, p)
 	}
 	if g.Detail.H > 0 {
-		detail = a.Details[a.Open].Lines(a.Layout, g.Detail, g.Border, a.Inside)
+		detail = a.Details[a.Open].Lines(a.Layout, g.Detail, g.Border, a.hasFocus(true))
 	}
 	if g.Third.H > 0 {
 		third = a.Related(p.Item(), g.Third, g.Border)
@@ -86,10 +90,10 @@ func (a *app) body(g pane.Geometry) []string {
 
 func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	if _, frames := p.(interface{ DrawsFrames() }); frames {
-		return p.Lines(a.Theme, g.List.W, g.List.H, !a.Inside)
+		return p.Lines(a.Theme, g.List.W, g.List.H, a.hasFocus(false))
 	}
 	w, h := g.List.W-2*g.Border, g.List.H-2*g.Border
-	lines := p.Lines(a.Theme, w, h, !a.Inside)
+	lines := p.Lines(a.Theme, w, h, a.hasFocus(false))
 	none := p.Rows().Len() == 0
 	if s, ok := p.(interface{ IsEmpty() bool }); ok {
 		none = s.IsEmpty()
@@ -102,7 +106,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 		}
 	}
 	style := a.Theme.Border
-	if !a.Inside {
+	if a.hasFocus(false) {
 		style = a.Theme.Accent
 	}
 	parted, cut := p.(interface {
@@ -145,11 +149,14 @@ func (a *app) emptyText(p pane.Pane, w int) []string {
 }
 
 func (a *app) drawDialog(lines []string, d uicontext.Dialog) []string {
-	room := a.H - 2 // the dialog's messages and keys stay visible
-	w, h := d.Size(a.W-2, room)
-	w, h = max(min(w, a.W), 10), max(min(h, room), 3)
+	w, h := a.DialogSize(d)
+	room := a.H - 2
 	text, where := d.Lines(w-2, h-2), uicontext.ScrollPosition(d)
-	box := a.Theme.Frame(text, a.Theme.Title.On(uicontext.SanitizeLine(d.Heading())), where, w, h, a.Theme.Accent)
+	style := a.Theme.Border
+	if d == a.Dialogs[len(a.Dialogs)-1] {
+		style = a.Theme.Accent
+	}
+	box := a.Theme.Frame(text, a.Theme.Title.On(uicontext.SanitizeLine(d.Heading())), where, w, h, style)
 	x, y := (a.W-w)/2, (room-h)/2
 	if near, ok := d.(interface {
 		Place(w, h, roomW, roomH int) (x, y int)

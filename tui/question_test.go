@@ -449,11 +449,11 @@ func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
 	r := newTestUI(t, 60, 20, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
 	d := r.app.Dialogs[0].(*dialog.QuestionDialog).Inner.(*dialog.SamplingQuestion)
-	require.Equal(t, 56, d.View.Doc().Width())
+	require.Equal(t, 58, d.View.Doc().Width())
 	r.send(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
 	r.screen()
 	r.awaitWake()
-	require.Equal(t, 96, d.View.Doc().Width())
+	require.Equal(t, 98, d.View.Doc().Width())
 }
 
 func TestASmallScreenOpensNothingUnseen(t *testing.T) {

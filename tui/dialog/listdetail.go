@@ -39,7 +39,7 @@ func (d *ListDetail[R]) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // DetailWidth returns the width of the detail, in cells.
 func (d *ListDetail[R]) DetailWidth() int {
-	w, _ := d.Size(d.app.W-2, d.app.H-2)
+	w, _ := d.app.DialogSize(d)
 	return w - 2
 }
 

@@ -63,7 +63,7 @@ func NewQuery(a *uicontext.Context, of string, savedPath *string, texts ...[]byt
 
 // One command runs at a time; newer paths follow it.
 func (d *Query) search() tea.Cmd {
-	w, _ := d.Size(d.app.W-2, d.app.H-2)
+	w, _ := d.app.DialogSize(d)
 	path := d.Input.Value()
 	if d.busy || path == d.searched && w == d.width {
 		return nil

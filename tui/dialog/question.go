@@ -244,7 +244,7 @@ func (d *QuestionDialog) Background(msg tea.Msg) tea.Cmd { return d.Inner.Backgr
 
 func (d *QuestionDialog) layOut() tea.Cmd {
 	if s, ok := d.Inner.(*SamplingQuestion); ok {
-		w, _ := s.Size(d.app.W-2, d.app.H-2)
+		w, _ := d.app.DialogSize(s)
 		return s.build(w - 2) // without the border
 	}
 	return nil

@@ -56,6 +56,21 @@ func MayLeave(d Dialog) bool {
 	return (browses || !NeedsReading(d)) && !d.Typing()
 }
 
+// leastMargin is the minimum number of columns beside a dialog. A narrower strip of the
+// pane would look like a second border, so such a dialog has the full width.
+const leastMargin = 3
+
+// DialogSize returns the size of a dialog with its border. The lines for messages and keys
+// stay visible.
+func (a *Context) DialogSize(d interface{ Size(w, h int) (int, int) }) (w, h int) {
+	room := a.H - 2
+	w, h = d.Size(a.W, room)
+	if a.W-w < 2*leastMargin {
+		w = a.W
+	}
+	return max(w, 10), max(min(h, room), 3)
+}
+
 // ScrollPosition returns "" for a dialog that does not scroll.
 func ScrollPosition(d Dialog) string {
 	if d, ok := d.(interface{ Where() string }); ok {
