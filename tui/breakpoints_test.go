@@ -384,7 +384,7 @@ func TestListAndDetailOfRulesAreZoomed(t *testing.T) {
 	r.keys("tab")
 	require.NotContains(t, r.screen(), "Remembered approvals")
 	require.Contains(t, r.screen(), "History")
-	require.Contains(t, r.footer(), "F show list")
+	require.Contains(t, r.footer(), "esc back")
 	r.keys("F")
 	require.Contains(t, r.screen(), "Rules 3")
 	r.keys("F esc esc")

@@ -42,7 +42,8 @@ func (w *window) Lines(width, h int) []string {
 		w.viewRect = uicontext.Rect{}
 		return lk.Lines(append([]string{""}, w.empty()...), width, h)
 	}
-	left := lk.Lines(w.list.Lines(lk, w.listRect.H, func(i int) string { return w.line(&w.rows[i], w.listRect.W-2) }), w.listRect.W, w.listRect.H)
+	cols := w.ruleColumns(w.listRect.W - 2)
+	left := lk.Lines(w.list.Lines(lk, w.listRect.H, func(i int) string { return w.line(&w.rows[i], w.listRect.W-2, &cols) }), w.listRect.W, w.listRect.H)
 	title, right, style := w.detailTitle(), "", lk.Border
 	if w.inDetail {
 		title, style = "["+title+"]", lk.Accent
@@ -76,8 +77,11 @@ func (w *window) empty() []string {
 }
 
 // line draws a row of the list.
-func (w *window) line(r *row, width int) string {
+func (w *window) line(r *row, width int, cols *ruleColumns) string {
 	lk := w.rules.app.Theme
+	sides := func(left, right string) string {
+		return lk.Sides(lk.Cut(left, max(width-theme.Width(right)-2, 8)), right, width)
+	}
 	switch {
 	case r.stop != nil:
 		s := r.stop
@@ -89,12 +93,14 @@ func (w *window) line(r *row, width int) string {
 		if args := w.arguments(s); args != "" {
 			text += "  " + args
 		}
-		return lk.Sides(lk.Warn.On(lk.Failed)+" "+lk.Cut(text, max(width-24, 8)), then+"  "+w.rules.app.TimeLeft(s)+" left", width)
+		return sides(lk.Warn.On(lk.Failed)+" "+text, then+"  "+w.rules.app.TimeLeft(s)+" left")
 	case r.rule != nil:
-		return w.ruleLine(r.rule, width)
+		return w.ruleLine(r.rule, width, cols)
 	case r.approval != nil:
 		v := r.approval
-		return lk.Sides(lk.Cut(uicontext.SanitizeLine(cmp.Or(v.Client, "all clients")+lk.Own(" → ")+v.Server+" "+v.Name), max(width-24, 8)), untilText(v), width)
+		return sides(uicontext.SanitizeLine(cmp.Or(v.Client, "all clients")+lk.Own(" → ")+v.Server+" "+v.Name), untilText(v))
+	case r.names:
+		return lk.Dim.On(cols.line(lk, r.heading, "origin", "then", "hits", width))
 	}
 	return lk.Dim.On(r.heading)
 }
@@ -111,29 +117,65 @@ func (w *window) arguments(s *registry.StoppedRequest) string {
 	return text
 }
 
-// ruleLine draws the number, the condition, the action and the hits of a rule.
-func (w *window) ruleLine(e *registry.RuleEntry, width int) string {
-	lk := w.rules.app.Theme
-	then, hits := e.Then, uicontext.FormatCount(int(min(e.Hits, 1<<31)))
+// ruleColumns are the widths of a rule's columns. Without room, origin is 0.
+type ruleColumns struct{ number, origin, then, hits int }
+
+// maxThen is the maximum width of the column of actions.
+const maxThen = 18
+
+// ruleColumns returns columns as wide as their longest texts.
+func (w *window) ruleColumns(width int) ruleColumns {
+	c := ruleColumns{number: 1, origin: len("origin"), then: len("then"), hits: len("hits")}
+	for i := range w.rows {
+		if e := w.rows[i].rule; e != nil {
+			c.number = max(c.number, len(strconv.FormatUint(e.ID, 10)))
+			c.origin = max(c.origin, theme.Width(uicontext.SanitizeLine(e.Origin)))
+			c.then = min(max(c.then, theme.Width(thenText(e))), maxThen)
+			c.hits = max(c.hits, len(hitsText(e)))
+		}
+	}
+	if c.origin = min(c.origin, maxThen); width < 60 {
+		c.origin = 0
+	}
+	return c
+}
+
+// line draws columns; the first one has the rest of the width.
+func (c *ruleColumns) line(lk *theme.Theme, first, origin, then, hits string, width int) string {
+	right := "  " + lk.Fit(then, c.then) + "  " + padLeft(hits, c.hits)
+	if c.origin > 0 {
+		right = "  " + lk.Fit(origin, c.origin) + right
+	}
+	return lk.Fit(lk.Cut(first, width-theme.Width(right)), width-theme.Width(right)) + right
+}
+
+func thenText(e *registry.RuleEntry) string {
+	then := uicontext.SanitizeLine(e.Then)
 	if e.On == "answer" {
 		then = "answer: " + then
 	}
+	return then
+}
+
+func hitsText(e *registry.RuleEntry) string {
 	switch {
 	case !e.Enabled:
-		hits = "off"
+		return "off"
 	case e.Left == 0:
-		hits = "ended"
+		return "ended"
 	}
+	return uicontext.FormatCount(int(min(e.Hits, 1<<31)))
+}
+
+// ruleLine draws the number, the condition, the action and the hits of a rule.
+func (w *window) ruleLine(e *registry.RuleEntry, width int, cols *ruleColumns) string {
+	lk := w.rules.app.Theme
 	when := uicontext.SanitizeLine(cmp.Or(e.When, "everything"))
 	if e.Problem != "" {
 		when = lk.Failed + " " + when
 	}
-	right := lk.Fit(uicontext.SanitizeLine(then), 14) + " " + padLeft(hits, 6)
-	if width >= 70 {
-		right = lk.Fit(uicontext.SanitizeLine(e.Origin), 7) + " " + right
-	}
-	text := padLeft(strconv.FormatUint(e.ID, 10), 3) + " " + when
-	line := lk.Fit(lk.Cut(text, width-theme.Width(right)-1), width-theme.Width(right)) + right
+	text := padLeft(strconv.FormatUint(e.ID, 10), cols.number) + " " + when
+	line := cols.line(lk, text, uicontext.SanitizeLine(e.Origin), thenText(e), hitsText(e), width)
 	if !e.Enabled || e.Left == 0 {
 		return lk.Dim.On(line)
 	}

@@ -19,6 +19,7 @@ import (
 // row is a line of the list. One of the pointers is set, except in headings.
 type row struct {
 	heading  string
+	names    bool // the heading has the names of the rules' columns
 	key      string
 	stop     *registry.StoppedRequest
 	rule     *registry.RuleEntry
@@ -68,6 +69,7 @@ func (w *window) read() {
 	}
 	if n := len(s.Rules); n > 0 {
 		section("Rules", n)
+		w.rows[len(w.rows)-1].names = true
 		for i := range s.Rules {
 			w.rows = append(w.rows, row{key: ruleKey(s.Rules[i].ID), rule: &s.Rules[i]})
 		}
@@ -109,10 +111,10 @@ func (w *window) selected() row {
 	return row{}
 }
 
-// moveTo moves the cursor to a row and reports whether there is one.
 // Key returns the key of the selected row, see [StopKey].
 func (w *window) Key() string { return w.selected().key }
 
+// moveTo moves the cursor to a row and reports whether there is one.
 func (w *window) moveTo(key string) bool {
 	i := slices.IndexFunc(w.rows, func(r row) bool { return r.key == key && key != "" })
 	if i < 0 {
@@ -183,7 +185,8 @@ func (w *window) SetTheme() { w.view.SetTheme(w.rules.app.Theme) }
 func (w *window) build() tea.Cmd {
 	w.gen++
 	gen, r, a := w.gen, w.selected(), w.rules.app
-	_, detail := w.split(max(a.W-4, 1), max(a.H-4, 1))
+	width, h := a.DialogSize(w)
+	_, detail := w.split(max(width-2, 1), max(h-2, 1))
 	ctx, lk, keep := a.Ctx, a.Theme, w.shown == r.key
 	if r.key == "" {
 		w.view.Show(nil, false)
