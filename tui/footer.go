@@ -15,7 +15,7 @@ import (
 func (a *app) footerLine() string {
 	lk := a.Theme
 	if n := len(a.Dialogs); n > 0 {
-		return lk.Fit(" "+a.hints(a.DialogHints(a.Dialogs[n-1])), a.W)
+		return lk.Fit(" "+a.hints(keys.FitHints(a.DialogHints(a.Dialogs[n-1]), a.W-1)), a.W)
 	}
 	if a.filtering {
 		hints := a.filterKeys().WithKeys(a.Actions).Hints()
@@ -24,7 +24,7 @@ func (a *app) footerLine() string {
 		} else {
 			hints = append(hints, a.filterHints()...)
 		}
-		return lk.Fit(" "+a.hints(hints), a.W)
+		return lk.Fit(" "+a.hints(keys.FitHints(hints, a.W-1)), a.W)
 	}
 	var hints []keys.Hint
 	in := a.focus()
@@ -81,8 +81,10 @@ func (a *app) isPointless(id string) bool {
 		return a.Open != pane.PaneLogs || a.Logs().Open != pane.TabTimeline
 	case "switch":
 		return it.IsEmpty()
-	case "sort", "next-row":
+	case "sort", "next-row", "mark":
 		return a.Panes[a.Open].Rows().Len() < 2
+	case "mark-all":
+		return a.Panes[a.Open].Rows().Len() < 2 || a.Open == pane.PaneLogs && a.Logs().InFlight() < 2
 	case "seen":
 		return a.Context.Profile == "" // without a profile, few rows are dim
 	case "only-matches":
@@ -149,6 +151,10 @@ func (a *app) label(b *keys.Binding) string {
 		}
 	case "switch":
 		return a.toggleLabel(it)
+	case "sort":
+		if a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTimeline {
+			return "group"
+		}
 	case "widen":
 		return a.widenLabel(b)
 	}
@@ -199,7 +205,10 @@ func (a *app) isSubscribed() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "next-row", "tab-right", "filter", "next-match", "only-matches", "widen", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "mark", "mark-all", "help", "quit"}
+	}
+	if !a.Inside && a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTimeline {
+		ids = []string{"open", "call", "compare", "unfold", "sideways-back", "fit", "range", "sort", "tab-right", "follow", "pause", "break", "filter", "save-call", "shown", "widen", "copy", "help", "quit"}
 	}
 	if a.Open == pane.PaneHome && a.home().Count() > 0 {
 		ids = slices.Insert(ids, 1, "mistakes")

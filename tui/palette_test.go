@@ -58,10 +58,10 @@ func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 	r := newExampleUI(t, 80, 24, plainEnv).keys("2 ctrl+p")
 	var all strings.Builder
 	for range 100 {
-		all.WriteString(r.line("││> "))
+		all.WriteString(r.line("│> "))
 		r.keys("down")
 	}
-	require.Regexp(t, `(?s)││> command  servers .*││> command  half-down .*││> command  subscribe `, all.String(), "keys that work, keys of the cursor, disabled keys")
+	require.Regexp(t, `(?s)│> command  servers .*│> command  half-down .*│> command  subscribe `, all.String(), "keys that work, keys of the cursor, disabled keys")
 }
 
 func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
@@ -271,7 +271,7 @@ func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
 }
 
 // cursorRow returns the row under the palette's cursor.
-func cursorRow(r *testUI) string { return strings.Trim(r.line("││> "), "│ ") }
+func cursorRow(r *testUI) string { return strings.Trim(r.line("│> "), "│ ") }
 
 func newPaletteUI(t *testing.T) *testUI { return newExampleUI(t, 80, 24, plainEnv) }
 
@@ -391,7 +391,7 @@ func TestPaletteDrawsHostileNames(t *testing.T) {
 	r.reg.SetList("x\x1b[31m", registry.Tool, [][]byte{[]byte(`{"name":"evil\u001b[2J\u202e世界\nline ` + strings.Repeat("long", 200) + `"}`)})
 	r.keys(":").typeText("evil")
 	require.NotContains(t, r.app.View(), "\x1b[2J")
-	require.Contains(t, r.screen(), "tool     ")
+	require.Contains(t, r.screen(), "> x__31m_evil_")
 }
 
 func TestAClosedPaletteRunsNothing(t *testing.T) {

@@ -232,7 +232,8 @@ func (d *Clients) name(r clientRow) string { return nameOf(r, d.app.Backend.Sess
 
 func (d *Clients) Lines(w, h int) []string {
 	lk := d.app.Theme
-	body := max(h-5, 1)
+	below := d.below(w)
+	body := max(h-2-max(len(below), 3), 1)
 	out := d.Table.Grid(lk, w, body, true)
 	switch {
 	case body < 2 || d.Table.Len() > 0:
@@ -241,26 +242,37 @@ func (d *Clients) Lines(w, h int) []string {
 	default:
 		out[1] = lk.Fit("  No matches for "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
-	var below []string
-	if r, ok := d.Table.Selected(); ok {
-		about := []string{uicontext.SanitizeLine(cmp.Or(r.ClientTitle, d.name(r))), "session " + uicontext.SanitizeLine(r.ID)}
-		if r.Protocol != "" {
-			about = append(about, "protocol "+uicontext.SanitizeLine(r.Protocol))
+	if d.Focused {
+		below = append(below, d.line(lk, w))
+	}
+	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
+	return lk.Lines(append(out, below...), w, h)
+}
+
+// below returns the lines about the selected client and the daemon.
+func (d *Clients) below(w int) (out []string) {
+	wrap := func(text string, style theme.Style) {
+		for _, line := range uicontext.WrapText(text, max(w-2, 1), 2) {
+			out = append(out, " "+style.On(line))
 		}
+	}
+	if r, ok := d.Table.Selected(); ok {
+		about := []string{cmp.Or(r.ClientTitle, d.name(r))}
 		if quiet := r.SilentFor(); quiet > 0 {
 			about = append(about, "silent for "+termtext.Age(quiet)+", probably disconnected")
 		}
 		if r.inFlight > 0 {
 			about = append(about, fmt.Sprintf("%d in flight", r.inFlight))
 		}
-		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.SanitizeLine(strings.Join(d.app.Backend.SessionDetails(r.ID), "  ")))
+		if r.Protocol != "" {
+			about = append(about, "protocol "+r.Protocol)
+		}
+		about = append(about, "session "+r.ID)
+		wrap(uicontext.SanitizeLine(strings.Join(about, "  ")), "")
+		wrap(uicontext.SanitizeLine(strings.Join(d.app.Backend.SessionDetails(r.ID), "  ")), "")
 	}
-	below = append(below, " "+lk.Dim.On(d.app.Daemon))
-	if d.Focused {
-		below = append(below, d.line(lk, w))
-	}
-	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
-	return lk.Lines(append(out, below...), w, h)
+	wrap(d.app.Daemon, d.app.Theme.Dim)
+	return out
 }
 
 func (d *Clients) Keys() keys.Table {

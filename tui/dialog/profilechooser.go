@@ -67,8 +67,12 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 	if d.Table.Total() == 1 {
 		note = "No profiles in the config."
 	}
-	out := d.Table.Grid(lk, w, max(h-2, 1), true)
-	return lk.Lines(append(out, "", lk.Dim.On(lk.Cut(note, w))), w, h)
+	lines := uicontext.WrapText(note, w, 2)
+	out := append(d.Table.Grid(lk, w, max(h-1-len(lines), 1), true), "")
+	for _, line := range lines {
+		out = append(out, lk.Dim.On(line))
+	}
+	return lk.Lines(out, w, h)
 }
 
 func (d *ProfileChooser) setColumns() {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry"
 	"goblin/registry/export"
@@ -52,6 +53,9 @@ func NewSnippets(a *uicontext.Context, rec *registry.TrafficRecord, first ...exp
 	return tea.Batch(fill, a.Push(d))
 }
 
+// maxPreview is the maximum length of a line that is shown, in bytes.
+const maxPreview = 4000
+
 func (d *Snippets) Heading() string { return "Copy the request" }
 
 func (d *Snippets) Size(w, h int) (int, int) { return min(w, 110), min(h, 28) }
@@ -62,10 +66,13 @@ func (d *Snippets) Lines(w, h int) []string {
 	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", "", lk.Horizontal, w, lk.Border))
 	if s, ok := d.Table.Selected(); ok {
 		for line := range strings.Lines(s.Text) {
-			if len(out) == h {
+			if len(out) >= h {
 				break
 			}
-			out = append(out, " "+lk.Cut(uicontext.SanitizeLine(uicontext.CutText(strings.TrimSuffix(line, "\n"), 1000)), max(w-2, 1)))
+			text := uicontext.SanitizeLine(uicontext.CutText(strings.TrimSuffix(line, "\n"), maxPreview))
+			for part := range strings.SplitSeq(ansi.Hardwrap(text, max(w-2, 1), true), "\n") {
+				out = append(out, " "+part)
+			}
 		}
 	}
 	return lk.Lines(out, w, h)

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
+	"goblin/tui/keys"
 	"goblin/tui/theme"
 )
 
@@ -134,26 +135,15 @@ func (f *Form) fixedRows(w, h int) (above, below []row) {
 }
 
 func (f *Form) hintLine(w int) string {
-	var b strings.Builder
-	used := 0
-	for _, k := range f.Hints() {
-		key := keymap.FormatKey(k.Key)
-		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Label))
-		if used > 0 {
-			n += 2
-		}
-		if used+n > w {
-			break
-		}
-		if used > 0 {
-			b.WriteString("  ")
-		}
-		used += n
-		b.WriteString(f.look.Key.On(key))
-		b.WriteByte(' ')
-		b.WriteString(f.look.Dim.On(safeLabel(k.Label)))
+	all := f.Hints()
+	for i := range all {
+		all[i].Label = safeLabel(all[i].Label)
 	}
-	return b.String()
+	var texts []string
+	for _, k := range keys.FitHints(all, w) {
+		texts = append(texts, f.look.Key.On(keymap.FormatKey(k.Key))+" "+f.look.Dim.On(k.Label))
+	}
+	return strings.Join(texts, "  ")
 }
 
 // scrollingRows draws the introduction, the fields and the buttons. place is the scroll

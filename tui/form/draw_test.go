@@ -76,7 +76,7 @@ Opens an issue.
              One line
   Body       ______________________________________________
   Priority   ( ) low  (•) normal  ( ) urgent
-tab next  C-s call  C-e raw JSON  C-r last values       8/17`},
+tab next  C-s call  C-e raw JSON  esc cancel            8/17`},
 		{"JSON with its schema beside it, which scrolls", 110, 12, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{Schema: objectSchema(`"properties":{"a":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}},"minProperties":1}}`)})
 		}, []string{"'{'", "enter", "'\"login\": 5}'", "draw", "pgdown"}, `
@@ -129,7 +129,7 @@ space choose  tab next  C-s submit  C-e raw JSON  esc cancel`,
     _____________________________
 
   [ submit ]    [ cancel ]
-space choose  tab next  C-s submit`},
+C-s submit  esc cancel`},
 		{"raw", 60, 10, issueForm, []string{"'It'", "c-e"}, `
                           ! destructive: asks before it runs
 > arguments

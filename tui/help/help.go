@@ -38,6 +38,10 @@ type Dialog struct {
 	found  []row
 	Input  textfield.Field
 	window list.Window
+
+	drawn      []string // by draw, at drawnWidth in drawnTheme
+	drawnWidth int
+	drawnTheme *theme.Theme
 }
 
 type row struct {
@@ -92,11 +96,18 @@ func (d *Dialog) Heading() string { return d.title }
 
 func (d *Dialog) Size(w, h int) (int, int) { return min(w, 100), min(h, len(d.all)+4) }
 
-const keyColumn = 15
+// keyColumn and narrowKeyColumn are widths in cells.
+const (
+	keyColumn       = 15
+	narrowKeyColumn = 6
+)
 
 func (d *Dialog) Lines(w, h int) []string {
 	lk := d.app.Theme
-	out := d.draw(w)
+	if d.drawn == nil || d.drawnWidth != w || d.drawnTheme != lk {
+		d.drawn, d.drawnWidth, d.drawnTheme = d.draw(w), w, lk
+	}
+	out := d.drawn
 	d.window.Resize(len(out), h-1)
 	from, to := d.window.Visible()
 	shown := lk.Lines(out[from:to], w, d.window.PageSize())
@@ -134,26 +145,44 @@ func (d *Dialog) draw(w int) []string {
 			out = append(out, " "+lk.Heading.On(l.heading))
 			continue
 		}
-		line := "  " + lk.Key.On(lk.Fit(l.Key, keyColumn)) + " " + l.Effect
-		if l.Why == "" {
-			out = append(out, line)
-			continue
-		}
-		why := "(" + l.Why + ")"
-		if theme.Width(line)+2+theme.Width(why) <= w {
-			out = append(out, line+"  "+lk.Dim.On(why))
-			continue
-		}
-		out = append(out, line)
-		for _, part := range uicontext.WrapText(why, max(w-keyColumn-3, 1), 3) {
-			out = append(out, theme.Spaces(keyColumn+3)+lk.Dim.On(part))
-		}
+		out = append(out, d.drawLine(l.Line, w)...)
+	}
+	return out
+}
+
+// drawLine wraps the effect. In a narrow window a long key has a line of its own.
+func (d *Dialog) drawLine(l Line, w int) []string {
+	lk := d.app.Theme
+	column := keyColumn
+	if w < 60 {
+		column = narrowKeyColumn
+	}
+	indent, room := theme.Spaces(column+3), max(w-column-3, 1)
+	var out []string
+	key := "  " + lk.Key.On(lk.Fit(l.Key, column)) + " "
+	if theme.Width(l.Key) > column {
+		out, key = []string{"  " + lk.Key.On(l.Key)}, indent
+	}
+	for _, part := range uicontext.WrapText(l.Effect, room, 4) {
+		out, key = append(out, key+part), indent
+	}
+	if l.Why == "" {
+		return out
+	}
+	why := "(" + l.Why + ")"
+	if last := out[len(out)-1]; theme.Width(last)+2+theme.Width(why) <= w {
+		out[len(out)-1] = last + "  " + lk.Dim.On(why)
+		return out
+	}
+	for _, part := range uicontext.WrapText(why, room, 4) {
+		out = append(out, indent+lk.Dim.On(part))
 	}
 	return out
 }
 
 func (d *Dialog) search() {
 	d.window.Top()
+	d.drawn = nil
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
 	if len(words) == 0 {
 		d.found = d.all
@@ -178,13 +207,16 @@ func (d *Dialog) search() {
 
 // Keys contains no letters, because they are typed into the search.
 func (d *Dialog) Keys() keys.Table {
-	return append(keys.Scrolling("help", func() keys.Scroller { return &d.window }),
+	return append(keys.Scrolling("help", func() keys.Scroller { return &d.window }).WithoutHints(),
 		keys.Binding{ID: "help.back", Hint: "close", Long: "Clear the search, then close", Run: d.back},
 		keys.Binding{ID: "help.close", Long: "Close", Run: d.close})
 }
 
 func (d *Dialog) Hints() []keys.Hint {
-	return append(d.Keys().WithKeys(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Label: "search"})
+	return append([]keys.Hint{
+		{Key: "a-z", Label: "search"},
+		{Key: d.app.KeyOf("help.up") + " " + d.app.KeyOf("help.down"), Label: "scroll"},
+	}, d.Keys().WithKeys(d.app.Actions).Hints()...)
 }
 
 func (d *Dialog) close() tea.Cmd { return d.app.Drop(d) }

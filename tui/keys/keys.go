@@ -12,6 +12,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
+	"goblin/tui/theme"
 )
 
 // Binding is an action with its keys. Only keys of panes have Group, Names and
@@ -104,6 +105,26 @@ func (t Table) Hints() []Hint {
 	for i := range t {
 		if t[i].Hint != "" && len(t[i].Keys) > 0 {
 			all = append(all, Hint{t[i].Keys[0], t[i].Hint})
+		}
+	}
+	return all
+}
+
+// Text returns the hint without styles.
+func (h Hint) Text() string { return keymap.FormatKey(h.Key) + " " + h.Label }
+
+// FitHints removes hints from the end until the others fit into w cells. Those of Esc and
+// C-s stay, since they leave a dialog.
+func FitHints(all []Hint, w int) []Hint {
+	all = slices.Clone(all)
+	used := -2
+	for _, h := range all {
+		used += theme.Width(h.Text()) + 2
+	}
+	for i := len(all) - 1; i >= 0 && used > w; i-- {
+		if key := all[i].Key; key != "esc" && key != "ctrl+s" {
+			used -= theme.Width(all[i].Text()) + 2
+			all = slices.Delete(all, i, i+1)
 		}
 	}
 	return all

@@ -242,8 +242,11 @@ const kindWidth = 8
 
 func (d *Dialog) row(c *choice, w int) string {
 	lk := d.app.Theme
-	kind := lk.Dim.On(lk.Fit(c.kind, kindWidth)) + " "
-	w -= kindWidth + 1
+	kind := ""
+	if w >= 50 {
+		kind = lk.Dim.On(lk.Fit(c.kind, kindWidth)) + " "
+		w -= kindWidth + 1
+	}
 	if c.right != "" {
 		right := lk.Fit(c.right, min(theme.Width(c.right), 16))
 		return kind + lk.Middle(c.name, max(w-theme.Width(right)-2, 0)) + " " + lk.Dim.On(right) + " "
