@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"goblin/registry/termtext"
+	"goblin/registry/yamltext"
 )
 
 const (
@@ -177,101 +174,20 @@ func hasKey(n *yaml.Node, name string) bool {
 }
 
 func parseYAML(name string, src []byte) (*yaml.Node, *Errors) {
-	dec := yaml.NewDecoder(bytes.NewReader(src))
-	doc, err := decode(dec)
-	if errors.Is(err, io.EOF) {
+	root, second, bad := yamltext.Parse(src)
+	switch {
+	case bad != nil:
+		return nil, lineError(name, bad.Line, "not valid YAML: %s", bad.Text)
+	case second > 0:
+		return nil, lineError(name, second, "a second YAML document begins here; a config is one document")
+	case root == nil:
 		return nil, nil
 	}
-	var second *yaml.Node
-	if err == nil {
-		second, err = decode(dec)
-		if err == nil {
-			return nil, lineError(name, second.Line, "a second YAML document begins here; a config is one document")
-		}
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-	}
-	if err != nil {
-		return nil, syntaxError(name, src, err)
-	}
-	if len(doc.Content) != 1 {
-		return nil, nil
-	}
-	root := target(doc.Content[0])
+	root = target(root)
 	if bad := checkAliases(name, root); bad != nil {
 		return nil, bad
 	}
 	return root, nil
-}
-
-// decode recovers from panics of the library on rare broken input.
-func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("yaml: malformed text")
-		}
-	}()
-	doc = new(yaml.Node)
-	err = dec.Decode(doc)
-	return doc, err
-}
-
-var (
-	unknownAnchor = pattern(`^unknown anchor '.*' referenced$`)
-	yamlLine      = pattern(`^line (\d+): `)
-)
-
-func syntaxError(name string, src []byte, err error) *Errors {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 0
-	if m := yamlLine().FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	}
-	if line == 0 || strings.HasPrefix(text, "did not find expected") {
-		line = failingLine(src)
-	}
-	if unknownAnchor().MatchString(text) { // the name may be a secret
-		text = `unknown anchor; quote a text that begins with "*"`
-	}
-	if strings.Contains(text, "cannot start any token") && strings.HasPrefix(strings.TrimLeft(lineOf(src, line), " "), "\t") {
-		text = "a tab in the indentation; use spaces"
-	}
-	if strings.HasPrefix(text, "did not find expected key") {
-		text += "; check the indentation"
-	}
-	if strings.HasPrefix(text, "did not find expected ','") && strings.Contains(lineOf(src, line), "${") {
-		text += `; inside [ ] and { }, quote a text with "${"`
-	}
-	return lineError(name, line, "not valid YAML: %s", text)
-}
-
-// failingLine returns the line at which the parser fails. The parser's errors name the
-// first line of the enclosing block, or no line. It gets one byte at a time, so it fails
-// at the last byte it read.
-func failingLine(src []byte) int {
-	feed := byteReader{bytes.NewReader(src)}
-	dec := yaml.NewDecoder(feed)
-	for {
-		if _, err := decode(dec); err != nil {
-			break
-		}
-	}
-	read := bytes.TrimRight(src[:len(src)-feed.Len()], " \t\r\n")
-	return 1 + bytes.Count(read, []byte("\n"))
-}
-
-type byteReader struct{ *bytes.Reader }
-
-func (b byteReader) Read(p []byte) (int, error) { return b.Reader.Read(p[:min(1, len(p))]) }
-
-func lineOf(src []byte, line int) string {
-	for ; line > 1; line-- {
-		_, src, _ = bytes.Cut(src, []byte("\n"))
-	}
-	first, _, _ := bytes.Cut(src, []byte("\n"))
-	return string(first)
 }
 
 type aliases struct {

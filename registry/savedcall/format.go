@@ -16,6 +16,7 @@ import (
 
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
+	"goblin/registry/yamltext"
 )
 
 // Format returns the YAML text of a call, with one line per argument and check.
@@ -29,9 +30,9 @@ func (c *Call) Update(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	plain := bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
-	root, err := decode(bytes.NewReader(blankLine().ReplaceAll(plain, []byte("#blank line of goblin\n$1"))))
-	if err != nil {
-		return nil, err
+	root, _, bad := yamltext.Parse(blankLine().ReplaceAll(plain, []byte("#blank line of goblin\n$1")))
+	if bad != nil {
+		return nil, errors.New(bad.Text)
 	}
 	writeNulls(root)
 	out := write(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{merge(root, c.node())}})

@@ -1,11 +1,9 @@
 package savedcall
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 	"goblin/registry/rawjson"
 	"goblin/registry/suggest"
 	"goblin/registry/termtext"
+	"goblin/registry/yamltext"
 )
 
 const maxMistakes = 50 // that Parse reports
@@ -73,11 +72,12 @@ func (p *parser) document(text []byte) *yaml.Node {
 		p.failf(1, "the file is larger than 1 MiB")
 		return nil
 	}
-	root, err := decode(bytes.NewReader(text))
+	root, second, bad := yamltext.Parse(text)
 	switch {
-	case err != nil:
-		line, what := syntaxError(text, err)
-		p.failf(line, "not valid YAML: %s", what)
+	case bad != nil:
+		p.failf(bad.Line, "not valid YAML: %s", bad.Text)
+	case second > 0:
+		p.failf(second, "a second document begins here; write one call per file")
 	case root == nil:
 		p.failf(1, `the file is empty; write "call: NAME", "read: URI" or "prompt: NAME"`)
 	case root.Kind != yaml.MappingNode:
@@ -87,62 +87,6 @@ func (p *parser) document(text []byte) *yaml.Node {
 	}
 	return nil
 }
-
-// decode returns the root of a YAML text with one document, or nil if the text is empty.
-func decode(text io.Reader) (root *yaml.Node, err error) {
-	defer func() {
-		if recover() != nil { // a defect of the library
-			root, err = nil, errors.New("malformed text")
-		}
-	}()
-	d := yaml.NewDecoder(text)
-	var doc yaml.Node
-	if err := d.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0 {
-		return nil, nil //nolint:nilnil // documented
-	} else if err != nil {
-		return nil, err
-	}
-	var second yaml.Node
-	if err := d.Decode(&second); err == nil {
-		return nil, fmt.Errorf("line %d: a second document begins here; write one call per file", second.Line)
-	} else if !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return doc.Content[0], nil
-}
-
-// syntaxError returns the line of an error of the library, and its text.
-func syntaxError(text []byte, err error) (line int, what string) {
-	what = strings.TrimPrefix(err.Error(), "yaml: ")
-	line = failingLine(text)
-	if rest, ok := strings.CutPrefix(what, "line "); ok {
-		number, after, _ := strings.Cut(rest, ": ")
-		what = after
-		if n, err := strconv.Atoi(number); err == nil && !strings.HasPrefix(after, "did not find") {
-			line = n // otherwise that of the enclosing block
-		}
-	}
-	switch {
-	case strings.HasPrefix(what, "did not find expected ','"):
-		what += `; inside [ ] and { }, quote a text with "${" or "$["`
-	case strings.HasPrefix(what, "found character that cannot start"):
-		what += "; indent with spaces, and quote a text that begins with @, % or `"
-	}
-	return line, what
-}
-
-// failingLine returns the line at which the library fails: that of the last byte that it
-// read. The library gets one byte at a time.
-func failingLine(text []byte) int {
-	rest := bytes.NewReader(text)
-	_, _ = decode(byteReader{rest})
-	read := bytes.TrimRight(text[:len(text)-rest.Len()], " \t\r\n")
-	return 1 + bytes.Count(read, []byte("\n"))
-}
-
-type byteReader struct{ r io.Reader }
-
-func (b byteReader) Read(p []byte) (int, error) { return b.r.Read(p[:min(1, len(p))]) }
 
 func describe(n *yaml.Node) string {
 	switch n.Kind {
