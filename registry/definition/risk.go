@@ -119,8 +119,8 @@ var instruction = sync.OnceValue(func() *regexp.Regexp {
 		`|\b(?:do not|don't|never|without) (?:tell|mention|reveal|inform|show|ask|disclos|notify|warn|telling|asking|informing|mentioning)` +
 		`|\balways\b|\byou (?:must|should|have to|need to|are)\b|\bsecretly\b|\bsystem prompt\b|\binstructions?\b` +
 		`|\b(?:before|after|when|instead of) (?:using|calling|you)\b|\b(?:the|an?) (?:assistant|model|llm|ai|agent)\b` +
-		`|\b(?:read|send|forward|include|copy|append|bcc)\b.{0,60}\b(?:me|conversation|history|password|secret|token|credential|key|\.ssh|\.env)\b` +
-		`|<\s*/?\s*(?:important|system|instructions?|secret)\b`)
+		`|\b(?:read|send|forward|include|copy|append|bcc|pass)\b.{0,60}(?:\b(?:me|conversation|history|passwords?|secrets?|tokens?|credentials?|keys?|id_rsa|id_ed25519)|\.ssh|\.env|\.aws)\b` +
+		`|<\s*/?\s*(?:important|system|instructions?|secret)\b|\bimportant:`)
 })
 
 // isInvisible reports whether a character may hide text from users. It permits joiners
@@ -137,6 +137,9 @@ func isInvisible(r rune) bool {
 
 // maxSentences is the maximum number of compared sentences of a definition.
 const maxSentences = 5_000
+
+// sentenceEnd matches the end of a sentence, but no dot in a path or a name.
+var sentenceEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.!?]+(?:\s|$)|[;\n\r]`) })
 
 // sentences returns the sentences of all texts that models read. Spaces and line breaks
 // do not matter.
@@ -155,7 +158,7 @@ func sentences(value []byte) (all []string) {
 			}
 		case rawjson.IsString(value):
 			text, _ := rawjson.String(value)
-			for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(".!?;\n\r", r) }) {
+			for _, part := range sentenceEnd().Split(text, -1) {
 				if part = strings.Join(strings.Fields(part), " "); part != "" {
 					all = append(all, part)
 				}
