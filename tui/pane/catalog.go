@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -190,15 +191,18 @@ func (c *catalog) Refresh() tea.Cmd {
 
 // changedFirst returns the rows with the unapproved tools first.
 func changedFirst(reg *registry.Registry, rows []*registry.Entry) []*registry.Entry {
-	var changed, rest []*registry.Entry
+	var first, changed, rest []*registry.Entry
 	for _, e := range rows {
-		if reg.UnapprovedTool(e.Server, e.Name) != nil {
+		switch {
+		case isOwnRow(e): // tables expect heads first
+			first = append(first, e)
+		case reg.UnapprovedTool(e.Server, e.Name) != nil:
 			changed = append(changed, e)
-		} else {
+		default:
 			rest = append(rest, e)
 		}
 	}
-	return append(changed, rest...)
+	return slices.Concat(first, changed, rest)
 }
 
 // isUnneeded reports whether an entry is a tool of Goblin that no client of a profile
