@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
 
 	"goblin/registry/keymap"
-	"goblin/tui/theme"
 )
 
 // Binding is an action with its keys. Only keys of panes have Group, Names and
@@ -119,11 +119,11 @@ func FitHints(all []Hint, w int) []Hint {
 	all = slices.Clone(all)
 	used := -2
 	for _, h := range all {
-		used += theme.Width(h.Text()) + 2
+		used += lipgloss.Width(h.Text()) + 2
 	}
 	for i := len(all) - 1; i >= 0 && used > w; i-- {
 		if key := all[i].Key; key != "esc" && key != "ctrl+s" {
-			used -= theme.Width(all[i].Text()) + 2
+			used -= lipgloss.Width(all[i].Text()) + 2
 			all = slices.Delete(all, i, i+1)
 		}
 	}
