@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -144,9 +145,23 @@ func (p *Pane) Screen() string { return p.Tmux("capture-pane", "-p") }
 // Ask returns a variable of the pane, such as alternate_on.
 func (p *Pane) Ask(name string) string { return p.Tmux("display-message", "-p", "#{"+name+"}") }
 
+// Keys presses keys. It waits until a program has read each Escape: in one read with the
+// next key, it is Alt.
 func (p *Pane) Keys(names ...string) {
 	p.t.Helper()
-	p.Tmux(append([]string{"send-keys"}, names...)...)
+	for len(names) > 0 {
+		n := slices.Index(names, "Escape") + 1
+		escape := n > 0
+		if !escape {
+			n = len(names)
+		}
+		p.Tmux(append([]string{"send-keys"}, names[:n]...)...)
+		names = names[n:]
+		if escape {
+			tty := p.Ask("pane_tty")
+			Eventually(p.t, "a program that reads Escape", func() bool { return unread(tty) == 0 })
+		}
+	}
 }
 
 func (p *Pane) Types(text string) {
