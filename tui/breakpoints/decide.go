@@ -100,11 +100,21 @@ type lost struct {
 	last time.Time // of the last ignored key
 }
 
+func (l *lost) ignoresKeys() bool { return l.app.Clock().Sub(l.last) < dialog.KeyGrace }
+
 func (l *lost) Keys() keys.Table {
-	if l.app.Clock().Sub(l.last) < dialog.KeyGrace {
+	if l.ignoresKeys() {
 		return nil
 	}
 	return l.Confirm.Keys()
+}
+
+// Hints explains why keys do nothing.
+func (l *lost) Hints() []keys.Hint {
+	if l.ignoresKeys() {
+		return dialog.GraceHints()
+	}
+	return l.Confirm.Hints()
 }
 
 func (l *lost) Update(tea.Msg) tea.Cmd {

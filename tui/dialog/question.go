@@ -210,9 +210,14 @@ func (d *QuestionDialog) Keys() keys.Table { return nil }
 
 func (d *QuestionDialog) Hints() []keys.Hint {
 	if !d.takesKeys() {
-		return []keys.Hint{{Key: "?", Label: "opened automatically; pause typing to use keys"}}
+		return GraceHints()
 	}
 	return d.app.DialogHints(d.Inner)
+}
+
+// GraceHints returns the hints of a dialog that ignores keys for [KeyGrace].
+func GraceHints() []keys.Hint {
+	return []keys.Hint{{Key: "?", Label: "opened automatically; pause typing to use keys"}}
 }
 
 func (d *QuestionDialog) takesKeys() bool {
