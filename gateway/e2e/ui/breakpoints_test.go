@@ -33,6 +33,13 @@ func TestAnAgentsCallsAreStoppedChangedDeniedAndTimedOut(t *testing.T) {
 	p.Goblin("")
 	p.Shows("clients 1")
 
+	var id string
+	stopNext := func() { // after the list shows the end of the last one
+		p.Hides(", 1 stopped")
+		id = deletion(agent)
+		p.Shows(", 1 stopped")
+	}
+
 	// b on the tool stops its next call; other calls continue.
 	p.Types("2/delete")
 	p.Keys("Enter")
@@ -41,7 +48,7 @@ func TestAnAgentsCallsAreStoppedChangedDeniedAndTimedOut(t *testing.T) {
 	p.Shows("Add a rule for shop_delete_all", `name:=shop_delete_all`)
 	p.Keys("Enter")
 	p.Shows("Added rule", "B lists the rules")
-	id := deletion(agent)
+	id = deletion(agent)
 	p.Shows("1 request stopped (!)", "is stopped; ! shows it")
 	require.True(t, agent.Works(e2e.Obj{"name": "shop_other", "arguments": e2e.Obj{}}))
 	require.Equal(t, 1, shop.Count("tools/call"))
@@ -57,28 +64,28 @@ func TestAnAgentsCallsAreStoppedChangedDeniedAndTimedOut(t *testing.T) {
 	p.Keys("C-u")
 	p.Types("orders")
 	p.Keys("C-s")
+	p.Hides("Change shop_delete_all")
 	require.Nil(t, agent.End(id).Error)
 	require.Contains(t, string(shop.Received("tools/call")[1].Msg), `"table":"orders"`)
-	p.Hides("1 stopped")
 
 	// The model reads the text of a denial.
-	id = deletion(agent)
-	p.Shows(", 1 stopped")
+	stopNext()
 	p.Types("!d")
 	p.Shows("Deny shop_delete_all")
 	p.Types("ask me first")
 	p.Keys("C-s")
+	p.Hides("Deny shop_delete_all")
 	m := agent.End(id)
 	require.True(t, m.Failed())
 	require.Contains(t, string(m.Result), "ask me first")
 	require.Contains(t, string(m.Result), "DENIED")
 
 	// A remembered approval lets later calls pass until it is revoked.
-	id = deletion(agent)
-	p.Shows(", 1 stopped")
+	stopNext()
 	p.Types("!m")
 	p.Shows("Send and remember shop_delete_all")
 	p.Keys("C-s")
+	p.Hides("Send and remember")
 	require.Nil(t, agent.End(id).Error)
 	p.Shows("Remembered approvals 1")
 	require.Nil(t, agent.End(deletion(agent)).Error)
@@ -87,14 +94,15 @@ func TestAnAgentsCallsAreStoppedChangedDeniedAndTimedOut(t *testing.T) {
 	p.Hides("Remembered approvals")
 
 	// A call that the client cancels leaves the list, and the typed text is kept.
-	id = deletion(agent)
-	p.Shows(", 1 stopped")
+	stopNext()
 	p.Types("!d")
 	p.Shows("Deny shop_delete_all")
 	p.Types("half a sen")
 	agent.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
 	p.Shows("no longer waits", "half a sen", "the client cancelled it")
-	p.PressUntil("Escape", "no longer waits")
+	p.Hides("pause typing to use keys")
+	p.Keys("Escape")
+	p.Hides("no longer waits")
 
 	// The rule's default applies when time is up.
 	p.Types("a")
