@@ -58,6 +58,10 @@ func TestAnInvalidConfigIsRepairedInAUIOfTheRunningDaemon(t *testing.T) {
 
 	require.NoError(t, os.Remove(config))
 	require.NoError(t, os.Mkdir(config, 0o700))
+	noticed := func(text string) { // otherwise only an alert shows it later
+		e2e.Eventually(t, "the daemon to notice", func() bool { return strings.Contains(w.DaemonLog(), text) })
+	}
+	noticed("is a directory")
 	p := w.Pane(100, 30)
 	p.Line("export VISUAL= EDITOR='%s'", editor)
 	p.Goblin("")
@@ -68,13 +72,15 @@ func TestAnInvalidConfigIsRepairedInAUIOfTheRunningDaemon(t *testing.T) {
 
 	require.NoError(t, os.Remove(config))
 	require.NoError(t, os.WriteFile(config, []byte("servers:\n  books: {comand: x}\n"), 0o600))
+	noticed("comand")
 	p = w.Pane(100, 30)
 	p.Line("export VISUAL= EDITOR='%s'", editor)
 	p.Goblin("")
-	p.Shows("config invalid", `unknown key "comand"`)
+	showsMatch(p, `> mine\.yaml +\d+ .*unknown key "comand"`)
 	p.Keys("Enter")
-	p.Hides("config invalid") // as it is while the editor has the terminal
-	p.Shows("1 up")
+	p.Until("the UI without the list", func(screen string) bool { // the editor hides it, too
+		return strings.Contains(screen, "1 up") && !strings.Contains(screen, "config invalid")
+	})
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 	require.Equal(t, daemon, w.Status().PID)
