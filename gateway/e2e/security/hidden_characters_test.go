@@ -184,7 +184,7 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	})
 	program := func(name string) string {
 		path := filepath.Join(w.Dir, name)
-		e2e.WriteProgram(t, path, "#!/bin/sh\ncat \"$1\" >'"+path+".part'\nmv '"+path+".part' '"+path+".got'\n")
+		e2e.WriteProgram(t, path, "#!/bin/sh\ncat \"$1\" >'"+path+".part'\nmv '"+path+".part' '"+path+".got'\necho a program runs\nread line\n")
 		return path
 	}
 	pager, editor := program("pager"), program("editor")
@@ -197,6 +197,8 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 			return err == nil
 		})
 		require.NoError(t, os.Remove(path+".got"))
+		p.Shows("a program runs") // so the next text of the UI is drawn after it
+		p.Keys("Enter")
 		return string(text)
 	}
 	for _, one := range [][2]string{{"letter", "second"}, {"object", `"within"`}} {
@@ -274,6 +276,7 @@ func TestTheScreenShowsWhatIsHiddenAndKeepsNamesInTheirLine(t *testing.T) {
 	p.Keys("Escape", "Escape", "Escape")
 	p.Types("2/zz")
 	p.Keys("Enter")
+	p.Shows("Tools 1/")
 	p.Types("A")
 	p.Shows("Approve zzone", `a\U000e0148`)
 	p.Types("n")
