@@ -20,7 +20,7 @@ func editor(t *testing.T, script string) *e2e.World {
 	w := e2e.NewWorld(t)
 	w.Write()
 	program, tmp := filepath.Join(w.Dir, "editor"), filepath.Join(w.Dir, "tmp")
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nset -e\numask 0\n"+script+"\n"), 0o700))
+	e2e.WriteProgram(t, program, "#!/bin/sh\nset -e\numask 0\n"+script+"\n")
 	require.NoError(t, os.Mkdir(tmp, 0o700))
 	w.Env = append(w.Env, "EDITOR="+program, "TMPDIR="+tmp, "CONFIG="+w.Config, "SEEN="+filepath.Join(w.Dir, "seen"))
 	return w

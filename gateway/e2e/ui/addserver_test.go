@@ -32,7 +32,7 @@ func TestServersAreAddedFromARegistryAndAClient(t *testing.T) {
 		filepath.Join(w.Dir, "home/.cursor/mcp.json"): `{"mcpServers":{"books":{"command":"` + e2e.Goblin + `","args":["demo-server","library"]}}}`,
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o700))
+		e2e.WriteProgram(t, path, text)
 	}
 	w.Written, w.Config = true, config
 	w.Env = append(w.Env, "PATH="+filepath.Join(w.Dir, "bin")+":"+os.Getenv("PATH"))
