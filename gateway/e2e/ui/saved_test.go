@@ -40,8 +40,10 @@ func TestASavedCallShowsAChangedAnswer(t *testing.T) {
 
 	p.Keys("Escape")
 	p.Hides("Call shop_stat")
-	p.Types("7G")
-	p.Shows("> ", "shop_stats/", "one")
+	p.Types("7")
+	showsMatch(p, `(?s)\[7 Saved.*\n│. +one +shop_stat`)
+	p.Types("G")
+	showsMatch(p, `\n│> +one +shop_stat`)
 	p.Keys("Enter")
 	p.Shows("Ran one: 1 passed", "shop:stat:{}")
 	p.Types("A")
