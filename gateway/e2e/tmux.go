@@ -164,6 +164,21 @@ func (p *Pane) Keys(names ...string) {
 	}
 }
 
+// TakeCopies makes the terminal take text that programs copy.
+func (p *Pane) TakeCopies() {
+	p.t.Helper()
+	p.Tmux("set", "-s", "set-clipboard", "on")
+	p.Tmux("set-buffer", "nothing") // show-buffer fails without any
+}
+
+// Copied waits until the last copied text contains a part, which may be after the UI's
+// message.
+func (p *Pane) Copied(part string) (text string) {
+	p.t.Helper()
+	p.Until("a copy of "+part, func(string) bool { text = p.Tmux("show-buffer"); return strings.Contains(text, part) })
+	return text
+}
+
 func (p *Pane) Types(text string) {
 	p.t.Helper()
 	p.Tmux("send-keys", "-l", text)

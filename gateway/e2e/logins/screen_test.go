@@ -48,12 +48,10 @@ func onServers(w *e2e.World) *e2e.Pane {
 
 // copied returns the text that y copies.
 func copied(p *e2e.Pane) (text string) {
-	p.Tmux("set", "-s", "set-clipboard", "on")
-	p.Tmux("set-buffer", "nothing")
+	p.TakeCopies()
 	p.Types("y")
 	p.Shows("Copied the URL")
-	p.Until("the clipboard", func(string) bool { text = p.Tmux("show-buffer"); return text != "nothing" })
-	return text
+	return p.Copied("http")
 }
 
 // The UI of a daemon in another process uses the browser of its own terminal. The daemon

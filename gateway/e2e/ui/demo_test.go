@@ -127,7 +127,7 @@ func TestTheScreenOpensSavesAndCopies(t *testing.T) {
 	pager := filepath.Join(w.Dir, "pager")
 	e2e.WriteProgram(t, pager, "#!/bin/sh\ncp \"$1\" '"+w.Dir+"/opened'\necho paging\nread line\n")
 	p := w.Pane(120, 40)
-	p.Tmux("set", "-s", "set-clipboard", "on")
+	p.TakeCopies()
 	p.Line("export PAGER='%s'", pager)
 	p.Goblin("")
 	p.Shows("3 up", "clock://now")
@@ -152,7 +152,7 @@ func TestTheScreenOpensSavesAndCopies(t *testing.T) {
 	require.Contains(t, string(saved), "days old")
 	p.Types("y")
 	p.Shows("Copied the name")
-	e2e.Eventually(t, "the clipboard", func() bool { return p.Tmux("show-buffer") == "mcp://clock/clock://moon" })
+	require.Equal(t, "mcp://clock/clock://moon", p.Copied("mcp://"))
 
 	p.Types(":clear all")
 	p.Keys("Enter")

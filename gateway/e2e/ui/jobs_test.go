@@ -226,14 +226,14 @@ var jobs = []job{
 		o.Shows(`"branch": "main"`)
 	}},
 	{"copy a call as a curl command", 6, nil, func(o *office) {
-		o.Tmux("set-option", "-s", "set-clipboard", "on")
+		o.TakeCopies()
 		o.callByAgent("shop_stat", nil)
 		o.press("5", "]")
 		o.Shows("shop_stat")
 		o.press("Y")
 		o.Shows("curl")
 		o.press("j", "j", "Enter")
-		o.Until("the command in the clipboard", func(string) bool { return strings.Contains(o.Tmux("list-buffers"), "# MCP_TOKEN") })
+		o.Copied("# MCP_TOKEN")
 	}},
 	{"read a big resource, search in it, save it", 9, nil, func(o *office) {
 		o.press("4", "/")
