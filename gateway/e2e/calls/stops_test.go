@@ -132,22 +132,26 @@ func TestTruncatedAnswerPassesTheBridge(t *testing.T) {
 // TestScriptsDoNotLoseTimeToQuestions answers later than the limit of the script.
 func TestScriptsDoNotLoseTimeToQuestions(t *testing.T) {
 	t.Parallel()
-	const limit = 500 * time.Millisecond
-	w := e2e.NewWorld(t)
-	w.Gateway["meta_tools"] = []string{"execute_lua"}
-	w.Lua = e2e.Obj{"timeout": limit.String()}
-	b := w.Backend("b", e2e.Filesystem())
-	w.Rules = []string{`{when: "name:=b_stat", then: stop, ask: client}`}
-	c := w.Pipe("stdio", "--standalone")
-	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-	c.Reply = func(ask e2e.Message) (any, any) {
-		time.Sleep(2 * limit)
-		return e2e.Obj{"action": "accept", "content": e2e.Obj{"decision": "allow for this session"}}, nil
-	}
-	c.Init()
-	for range 2 {
-		c.Ok("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": "return b.stat{}"}})
-	}
-	require.Len(t, c.Asks, 1)
-	require.Equal(t, 2, b.Count("tools/call"))
+	e2e.WithGrowingLimit(t, func(limit time.Duration) string {
+		w := e2e.NewWorld(t)
+		w.Gateway["meta_tools"] = []string{"execute_lua"}
+		w.Lua = e2e.Obj{"timeout": limit.String()}
+		b := w.Backend("b", e2e.Filesystem())
+		w.Rules = []string{`{when: "name:=b_stat", then: stop, ask: client}`}
+		c := w.Pipe("stdio", "--standalone")
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		c.Reply = func(ask e2e.Message) (any, any) {
+			time.Sleep(2 * limit)
+			return e2e.Obj{"action": "accept", "content": e2e.Obj{"decision": "allow for this session"}}, nil
+		}
+		c.Init()
+		for range 2 {
+			if m := c.Request("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": "return b.stat{}"}}); m.Failed() {
+				return m.Raw
+			}
+		}
+		require.Len(t, c.Asks, 1)
+		require.Equal(t, 2, b.Count("tools/call"))
+		return ""
+	})
 }
