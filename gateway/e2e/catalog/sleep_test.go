@@ -70,15 +70,16 @@ func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	require.Equal(t, "held", e2e.Str(c.End(held).Result, "content", 0, "text"))
 	sleeps(c)
+	starts := b.Starts() // one more if it slept before the last call
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
 
 	c = w.Standalone() // with cached lists
 	require.Len(t, c.Names("tools"), 2)
 	require.Equal(t, "sleeping", state(c))
-	require.Equal(t, 2, b.Starts())
+	require.Equal(t, starts, b.Starts())
 	require.Equal(t, "text", c.ReadText(e2e.In("one", "x:1")))
-	require.Equal(t, 3, b.Starts())
+	require.Equal(t, starts+1, b.Starts())
 }
 
 func TestWhatIsLeftOutIsKnownOfAServerThatSleeps(t *testing.T) {
