@@ -64,7 +64,7 @@ func (p *Pane) createLists() {
 		}},
 		list.Column[alert]{Name: "alert", MinWidth: 20, PreferredWidth: 20, Unsorted: true, Text: func(al alert) string { return al.text }})
 	p.alerts.NoHeader = true
-	p.alerts.Overlay = func(al alert) string { return p.app.Theme.Dim.On(al.does) }
+	p.alerts.Overlay = func(al alert, _ int) string { return p.app.Theme.Dim.On(al.does) }
 	p.servers = newList(p, "state", func(s server) string { return s.Name },
 		func(s server) string { return s.Name + "\x00" + s.State.Label() + "\x00" + s.LastError }, p.serverColumns()...)
 	p.servers.Replacement = func(s server) (string, theme.Style) {

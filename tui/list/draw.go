@@ -21,9 +21,9 @@ type RowStyle[R any] struct {
 	Base func(R) theme.Style
 	// Note returns a styled temporary text for the end of a row, or "".
 	Note func(R) string
-	// Overlay returns a styled text that covers the end of its row. Other rows reserve no
-	// room for it.
-	Overlay func(R) string
+	// Overlay returns a styled text that covers the end of its row of w cells. Other rows
+	// reserve no room for it.
+	Overlay func(r R, w int) string
 	// HiddenTexts returns searched texts that are in no column or may be cut.
 	HiddenTexts func(R) []string
 	// Replacement returns a text that replaces all columns with a priority above 0, or
@@ -138,7 +138,7 @@ func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 		line = lk.Fit(line, w-notes) + " " + t.Note(r)
 	}
 	if t.Overlay != nil {
-		if over := t.Overlay(r); over != "" {
+		if over := t.Overlay(r, w); over != "" {
 			line = lk.Fit(strings.TrimRight(line, " "), max(w-theme.Width(over)-1, 0)) + " " + over
 		}
 	}

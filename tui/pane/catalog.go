@@ -74,7 +74,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 			base, _ := c.stale(e)
 			return base
 		},
-		Overlay: func(e *registry.Entry) string {
+		Overlay: func(e *registry.Entry, _ int) string {
 			base, since := c.stale(e)
 			return base.On(since)
 		},

@@ -258,12 +258,17 @@ func foldLines(held, came []*logRow) []*logRow {
 	return all
 }
 
-// timesNote returns "" for a single record.
-func timesNote(lk *theme.Theme, n int, last time.Time) string {
+// timesNote returns "" for a single record. In a narrow row, which the text itself needs,
+// it omits the time.
+func timesNote(lk *theme.Theme, n int, last time.Time, w int) string {
 	if n < 2 {
 		return ""
 	}
-	return lk.Dim.On(lk.Own("× ") + uicontext.FormatInt(n) + ", last " + clockText(last, 8))
+	text := lk.Own("× ") + uicontext.FormatInt(n)
+	if w >= 50 {
+		text += ", last " + clockText(last, 8)
+	}
+	return lk.Dim.On(text)
 }
 
 func newLogRecords(a *Layout, tab int) *records[*logRow] {
@@ -278,7 +283,7 @@ func newLogRecords(a *Layout, tab int) *records[*logRow] {
 		}
 		return ""
 	}
-	t.Overlay = func(r *logRow) string { return timesNote(a.Theme, r.times, r.last) }
+	t.Overlay = func(r *logRow, w int) string { return timesNote(a.Theme, r.times, r.last, w) }
 	t.SetColumns(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)

@@ -111,11 +111,11 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		return ""
 	}
 	t.Markable = func(r *trafficRow) bool { return r.inFlightID != "" }
-	t.Overlay = func(r *trafficRow) string {
+	t.Overlay = func(r *trafficRow, w int) string {
 		if p.app.IsMarked(&r.TrafficRecord) {
 			return p.app.Theme.Accent.On("marked A")
 		}
-		return timesNote(p.app.Theme, r.Count, r.Last)
+		return timesNote(p.app.Theme, r.Count, r.Last, w)
 	}
 	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Server} }
 	t.SetColumns(p.trafficColumns()...)
