@@ -77,8 +77,6 @@ func (a *app) isPointless(id string) bool {
 		return a.Panes[a.Open].Rows().Len() == 0
 	case "filter", "follow", "pause", "variables":
 		return !a.Inside && a.Panes[a.Open].Rows().Total() == 0
-	case "unfold", "sideways-back":
-		return a.Open != pane.PaneLogs || a.Logs().Open != pane.TabTimeline
 	case "switch":
 		return it.IsEmpty()
 	case "sort", "next-row", "mark":
@@ -205,7 +203,7 @@ func (a *app) isSubscribed() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "next-row", "tab-right", "filter", "next-match", "only-matches", "widen", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "shown", "pause", "unfold", "sideways-back", "break", "fit", "range", "filter", "sort", "widen", "copy", "palette", "mark", "mark-all", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "pause", "break", "filter", "sort", "shown", "widen", "copy", "palette", "mark", "mark-all", "help", "quit"}
 	}
 	if !a.Inside && a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTimeline {
 		ids = []string{"open", "call", "compare", "unfold", "sideways-back", "fit", "range", "sort", "tab-right", "follow", "pause", "break", "filter", "save-call", "shown", "widen", "copy", "help", "quit"}

@@ -121,3 +121,11 @@ func TestOnlyOneBorderHasTheColorOfTheFocus(t *testing.T) {
 		require.Equal(t, 1, corners(), open)
 	}
 }
+
+func TestButtonsOfAQuestionAreWholeInANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	r := newTestUI(t, 40, 20, "files")
+	r.ask("elicitation/create", `{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`)
+	require.Contains(t, r.screen(), "[answer]    [decline]    [cancel]")
+	require.Contains(t, r.screen(), "never enter")
+}

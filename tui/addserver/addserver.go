@@ -256,7 +256,7 @@ func (d *search) Keys() keys.Table {
 		{ID: "add.other", Hint: "other package", Long: "Select the next package or URL of the server", Run: d.nextChoice},
 		{ID: "add.copy", Hint: "copy link", Long: "Copy the link to the server's source", Run: d.copyLink},
 		{ID: "add.close", Hint: "close", Long: "Close", Run: d.close},
-	}, keys.Scrolling("add", func() keys.Scroller { return &cursor{list.Cursor{List: &d.window}, d} }, "up", "down", "page-up", "page-down").WithoutHints()...)
+	}, keys.Scrolling("add", func() keys.Scroller { return &cursor{list.Cursor{List: &d.window}, d} }, "up", "down", "page-up", "page-down")...)
 }
 
 // cursor notes that the user moved it.

@@ -188,7 +188,7 @@ func (d *search) detail(w int) []string {
 	case s == nil && d.failure != "":
 		return uicontext.WrapText(d.failure+". Check the network, or \"registry\" in the config. A command or a URL can be added by hand.", w, 8)
 	case s == nil:
-		return uicontext.WrapText("Opens an empty form for a command with arguments, or a URL. Servers of your MCP clients are listed above; servers of the registry appear while you type.", w, 4)
+		return uicontext.WrapText("Opens an empty form for a command with arguments, or a URL. Servers of your MCP clients are listed above; servers of the registry appear while you type.", w, 8)
 	}
 	head := lk.Bold.On(lk.Cut(uicontext.SanitizeLine(strings.TrimSpace(cmp.Or(s.Title, shownName(s))+" "+s.Version)), w))
 	if s.Deprecated {

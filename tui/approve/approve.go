@@ -159,7 +159,7 @@ func (d *review) Keys() keys.Table {
 			d.at = len(d.tools) - 1
 			return d.finish()
 		}},
-	}, keys.Scrolling("scroll", func() keys.Scroller { return d.view }).WithoutHints()...)
+	}, keys.Scrolling("scroll", func() keys.Scroller { return d.view })...)
 }
 
 // Keys returns the keys of the dialog.

@@ -329,7 +329,7 @@ func (w *window) scrolling() keys.Table {
 			return w.view
 		}
 		return list.Cursor{List: cursor{w}}
-	}).WithoutHints()
+	})
 	for i := range t {
 		run := t[i].Run
 		t[i].Run = func() tea.Cmd {

@@ -299,7 +299,7 @@ func (v *View) keys(wide bool) keys.Table {
 		{ID: "compare.left", Long: "Scroll long lines left", Run: v.scrollSideways(-8)},
 		{ID: "compare.close", Hint: "back", Long: "Close", Run: func() tea.Cmd { return v.app.Drop(v) }},
 	}
-	return append(t, keys.Scrolling("scroll", func() keys.Scroller { return v }).WithoutHints()...)
+	return append(t, keys.Scrolling("scroll", func() keys.Scroller { return v })...)
 }
 
 func (v *View) scrollSideways(by int) func() tea.Cmd {

@@ -290,7 +290,7 @@ func (d *Clients) ListKeys() keys.Table {
 			{ID: "clients.disconnect", Hint: "disconnect", Long: "Disconnect it (asks first)", Run: d.Table.WithSelected(d.disconnect)},
 		},
 		d.FilterKeys("clients"), d.CloseKeys("clients", d.close),
-		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints())
+		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }))
 }
 
 func (d *Clients) close() tea.Cmd { return d.app.Drop(d) }

@@ -293,11 +293,11 @@ func (d *FilterList) isChanged() bool {
 func (d *FilterList) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "values.tick", Hint: "select", Long: "Select or deselect the value", Run: d.toggle},
-		{ID: "values.all", Hint: "select all", Long: "Select all listed values, or deselect them", Run: d.toggleAll},
 		{ID: "values.apply", Hint: "apply", Long: "Apply (typed text selects the first match)", Run: d.enter},
+		{ID: "values.all", Hint: "select all", Long: "Select all listed values, or deselect them", Run: d.toggleAll},
 		{ID: "values.none", Hint: "clear", Long: "Deselect all values", Run: d.untick},
 		{ID: "values.close", Hint: "back", Long: "Close without changes", Run: d.close},
-	}, keys.Scrolling("values", func() keys.Scroller { return list.Cursor{List: &d.window} }, "up", "down", "page-up", "page-down").WithoutHints()...)
+	}, keys.Scrolling("values", func() keys.Scroller { return list.Cursor{List: &d.window} }, "up", "down", "page-up", "page-down")...)
 }
 
 func (d *FilterList) close() tea.Cmd {

@@ -93,8 +93,8 @@ func (d *Menu) Keys() keys.Table {
 	}
 	return keys.Table{
 		{ID: "menu.run", Hint: "run", Long: "Run the action under the cursor (also by its own key)", Run: func() tea.Cmd { return d.run(d.window.Cursor()) }},
-		{ID: "menu.down", Hint: "down", Long: "Next action", Run: move(1)},
-		{ID: "menu.up", Hint: "up", Long: "Previous action", Run: move(-1)},
+		{ID: "menu.down", Long: "Next action", Run: move(1)},
+		{ID: "menu.up", Long: "Previous action", Run: move(-1)},
 		{ID: "menu.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }},
 	}
 }

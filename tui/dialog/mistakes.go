@@ -81,17 +81,20 @@ func (d *mistakes) Lines(w, h int) []string {
 	m, _ := d.Table.Selected()
 	whole := uicontext.WrapText(m.Text, max(w-2, 1), 1<<16)
 	below := min(len(whole), max(h/3, 1))
-	out := d.Table.Grid(lk, w, max(h-below-2, 1), true)
+	note := uicontext.WrapText("The previous config stays in use. "+d.app.KeyOf("mistakes.edit")+" opens the editor at the line.", max(w-2, 1), 2)
+	out := d.Table.Grid(lk, w, max(h-below-1-len(note), 1), true)
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
 	for _, line := range whole[:below] {
 		out = append(out, " "+line)
 	}
-	note := "The previous config stays in use. " + d.app.KeyOf("mistakes.edit") + " opens the editor at the line."
-	return lk.Lines(append(out, " "+lk.Dim.On(lk.Cut(note, w-1))), w, h)
+	for _, line := range note {
+		out = append(out, " "+lk.Dim.On(line))
+	}
+	return lk.Lines(out, w, h)
 }
 
 func (d *mistakes) Keys() keys.Table {
-	return append(keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints(),
+	return append(keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }),
 		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
 		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the error with its file and line", Run: func() tea.Cmd {
 			m, _ := d.Table.Selected()

@@ -166,8 +166,8 @@ func (d *PastCalls) setColumns() {
 
 func (d *PastCalls) Keys() keys.Table {
 	return append(keys.Table{
-		{ID: "past.down", Hint: "down", Long: "Older call", Run: d.Move(1)},
-		{ID: "past.up", Hint: "up", Long: "Newer call", Run: d.Move(-1)},
+		{ID: "past.down", Long: "Older call", Run: d.Move(1)},
+		{ID: "past.up", Long: "Newer call", Run: d.Move(-1)},
 		{ID: "past.zoom", Hint: d.ZoomHint(), Long: "Maximize the call, or show the list again", Run: d.Zoom},
 		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {

@@ -103,8 +103,8 @@ func (d *ProfileChooser) Keys() keys.Table {
 		}
 	}
 	return keys.Table{
-		{ID: "view.down", Hint: "down", Long: "Next profile", Run: move(1)},
-		{ID: "view.up", Hint: "up", Long: "Previous profile", Run: move(-1)},
+		{ID: "view.down", Long: "Next profile", Run: move(1)},
+		{ID: "view.up", Long: "Previous profile", Run: move(-1)},
 		{ID: "view.choose", Hint: "choose", Long: "View as its clients", Run: d.choose},
 		{ID: "view.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }},
 	}

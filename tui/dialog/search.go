@@ -27,7 +27,7 @@ func (s *Search) Keys() keys.Table {
 			return nil
 		}},
 		{ID: "search.clear", Hint: "clear", Long: "Clear the filter", Run: s.Clear},
-	}, keys.Scrolling("search", func() keys.Scroller { return list.Cursor{List: s.Rows} }, "down", "up").WithoutHints()...)
+	}, keys.Scrolling("search", func() keys.Scroller { return list.Cursor{List: s.Rows} }, "down", "up")...)
 }
 
 // Start focuses the text field.

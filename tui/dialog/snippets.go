@@ -86,8 +86,8 @@ func (d *Snippets) Keys() keys.Table {
 		}
 	}
 	return keys.Table{
-		{ID: "snippets.down", Hint: "down", Long: "Next language", Run: move(1)},
-		{ID: "snippets.up", Hint: "up", Long: "Previous language", Run: move(-1)},
+		{ID: "snippets.down", Long: "Next language", Run: move(1)},
+		{ID: "snippets.up", Long: "Previous language", Run: move(-1)},
 		{ID: "snippets.copy", Hint: "copy", Long: "Copy the text", Run: d.Table.WithSelected(d.copy)},
 		{ID: "snippets.save", Hint: "save", Long: "Save the text to a file", Run: d.Table.WithSelected(d.save)},
 		{ID: "snippets.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }},

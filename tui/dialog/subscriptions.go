@@ -227,7 +227,7 @@ func (d *Subscriptions) ListKeys() keys.Table {
 		d.FilterKeys("subscriptions"),
 		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},
 		d.CloseKeys("subscriptions", d.close),
-		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints())
+		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }))
 }
 
 func (d *Subscriptions) close() tea.Cmd { return d.app.Drop(d) }

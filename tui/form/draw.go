@@ -113,7 +113,13 @@ func (f *Form) fixedRows(w, h int) (above, below []row) {
 	l := f.look
 	plain := func(s string) row { return row{text: s, stop: -1} }
 	if h >= 5 && f.spec.Danger != "" {
-		above = append(above, plain(l.Sides("", l.Warn.On(l.Cut("! "+safeLabel(f.spec.Danger), w)), w)))
+		if text := "! " + safeLabel(f.spec.Danger); theme.Width(text) < w {
+			above = append(above, plain(l.Sides("", l.Warn.On(text), w)))
+		} else {
+			for _, line := range wrapText(l, text, w, 2) {
+				above = append(above, plain(l.Warn.On(line)))
+			}
+		}
 	}
 	if f.failure != "" {
 		for _, line := range wrapText(l, "! "+f.failure, w, max(1, min(3, h-4))) {
@@ -223,9 +229,20 @@ func (f *Form) buttonRow(w int) row {
 	labels, _ := f.buttons()
 	r := row{stop: f.stopCount()}
 	var b strings.Builder
-	used := 0
+	used, full := 0, -2
+	for i := range labels {
+		labels[i] = safeLabel(labels[i])
+		full += theme.Width(labels[i]) + len("> [  ]  ")
+	}
+	left, right := "[ ", " ]"
+	if full > w {
+		left, right = "[", "]"
+	}
 	for i, label := range labels {
-		text := "[ " + f.look.Cut(safeLabel(label), max(w/len(labels)-8, 1)) + " ]"
+		if full-2*len(labels) > w {
+			label = f.look.Cut(label, max(w/len(labels)-6, 1))
+		}
+		text := left + label + right
 		if f.focusedButton() == i {
 			b.WriteString(f.look.Accent.On(f.look.Cursor + " " + text))
 		} else {

@@ -207,7 +207,7 @@ func (d *Dialog) search() {
 
 // Keys contains no letters, because they are typed into the search.
 func (d *Dialog) Keys() keys.Table {
-	return append(keys.Scrolling("help", func() keys.Scroller { return &d.window }).WithoutHints(),
+	return append(keys.Scrolling("help", func() keys.Scroller { return &d.window }),
 		keys.Binding{ID: "help.back", Hint: "close", Long: "Clear the search, then close", Run: d.back},
 		keys.Binding{ID: "help.close", Long: "Close", Run: d.close})
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry/keymap"
 )
@@ -119,11 +119,11 @@ func FitHints(all []Hint, w int) []Hint {
 	all = slices.Clone(all)
 	used := -2
 	for _, h := range all {
-		used += lipgloss.Width(h.Text()) + 2
+		used += ansi.StringWidth(h.Text()) + 2
 	}
 	for i := len(all) - 1; i >= 0 && used > w; i-- {
 		if key := all[i].Key; key != "esc" && key != "ctrl+s" {
-			used -= lipgloss.Width(all[i].Text()) + 2
+			used -= ansi.StringWidth(all[i].Text()) + 2
 			all = slices.Delete(all, i, i+1)
 		}
 	}
@@ -140,17 +140,17 @@ type Scroller interface {
 
 // by the last part of their bindings' ids
 var moves = []struct {
-	name, hint, long string
-	do               func(Scroller)
+	name, long string
+	do         func(Scroller)
 }{
-	{"down", "down", "One line down", func(s Scroller) { s.Scroll(1) }},
-	{"up", "up", "One line up", func(s Scroller) { s.Scroll(-1) }},
-	{"half-down", "", "Half a page down", func(s Scroller) { s.Page(0.5) }},
-	{"half-up", "", "Half a page up", func(s Scroller) { s.Page(-0.5) }},
-	{"page-down", "", "A page down", func(s Scroller) { s.Page(1) }},
-	{"page-up", "", "A page up", func(s Scroller) { s.Page(-1) }},
-	{"top", "", "Go to the start", Scroller.Top},
-	{"bottom", "", "Go to the end", Scroller.Bottom},
+	{"down", "One line down", func(s Scroller) { s.Scroll(1) }},
+	{"up", "One line up", func(s Scroller) { s.Scroll(-1) }},
+	{"half-down", "Half a page down", func(s Scroller) { s.Page(0.5) }},
+	{"half-up", "Half a page up", func(s Scroller) { s.Page(-0.5) }},
+	{"page-down", "A page down", func(s Scroller) { s.Page(1) }},
+	{"page-up", "A page up", func(s Scroller) { s.Page(-1) }},
+	{"top", "Go to the start", Scroller.Top},
+	{"bottom", "Go to the end", Scroller.Bottom},
 }
 
 // Scroll moves s by the name of a movement.
@@ -173,16 +173,8 @@ func Scrolling(place string, get func() Scroller, names ...string) Table {
 	t := make(Table, len(names))
 	for _, m := range moves {
 		if i := slices.Index(names, m.name); i >= 0 {
-			t[i] = Binding{ID: place + "." + m.name, Hint: m.hint, Long: m.long, Run: func() tea.Cmd { m.do(get()); return nil }}
+			t[i] = Binding{ID: place + "." + m.name, Long: m.long, Run: func() tea.Cmd { m.do(get()); return nil }}
 		}
-	}
-	return t
-}
-
-// WithoutHints removes the hints of all bindings.
-func (t Table) WithoutHints() Table {
-	for i := range t {
-		t[i].Hint = ""
 	}
 	return t
 }

@@ -283,8 +283,8 @@ func number(name string, priority int, value func(*row) float64, text func(*row)
 // Keys returns the keys of the dialog.
 func (d *View) Keys() keys.Table {
 	return append(keys.Table{
-		{ID: "past.down", Hint: "down", Long: "Older row", Run: d.Move(1)},
-		{ID: "past.up", Hint: "up", Long: "Newer row", Run: d.Move(-1)},
+		{ID: "past.down", Long: "Older row", Run: d.Move(1)},
+		{ID: "past.up", Long: "Newer row", Run: d.Move(-1)},
 		{ID: "past.zoom", Hint: d.ZoomHint(), Long: "Maximize the content, or show the list again", Run: d.Zoom},
 		{ID: "past.compare", Hint: "compare", Long: "Mark a read for a comparison; on another: compare", Run: d.compare},
 		{ID: "past.path", Hint: "number", Long: "Draw the number at a JSONPath over time", Run: d.askPath},
