@@ -50,7 +50,7 @@ func (i *Stack) checkCalls(ctx context.Context, s *config.Server) (results []reg
 	}
 	catalog := &calltest.Catalog{List: i.List, Status: i.Status}
 	calls = slices.DeleteFunc(calls, func(c *savedcall.Call) bool { return !c.Dev || !i.concerns(ctx, catalog, c, s.Name) })
-	runner := &calltest.Runner{Find: catalog.Find, Env: os.LookupEnv, Connect: func(ctx context.Context) (calltest.Conn, error) {
+	runner := &calltest.Runner{Find: catalog.Find, Env: os.LookupEnv, Redact: i.o.Mask.String, Connect: func(ctx context.Context) (calltest.Conn, error) {
 		return calltest.Open(ctx, i.Connect(ctx, AllEntries), mcpclient.Options{Name: "goblin", Title: "Goblin dev", Version: i.o.Version, MaxMessage: i.o.Config.Gateway.Limits.Frame})
 	}}
 	_ = runner.Run(ctx, calls, func(r savedcall.Result) { // interrupted by a newer change

@@ -129,6 +129,22 @@ func TestDevRunsMarkedSavedCalls(t *testing.T) {
 	shows(t, out, "saved calls: 1 passed, 1 failed\n  saved/two.yaml: line 1: unknown tool \"dev_b\"")
 }
 
+func TestSecretsStayHiddenInStoredAnswersOfRebuiltServers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	answer := e2e.Obj{"content": []e2e.Obj{{"type": "text", "text": "key hunter22"}}}
+	w.Backend("shop", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("a")}, "calls": e2e.Obj{"a": answer}}, e2e.Obj{
+		"env": e2e.Obj{"API_KEY": "hunter22"}, "cwd": w.Dir, "watch": "*.txt",
+	})
+	save(t, w, map[string]string{
+		"1.yaml": "call: shop_a\ndev: true\nexpect:\n  - {same: true}\n", "1.answer.json": `{"content": [{"type": "text", "text": "key [hidden]"}]}`,
+	})
+	p := w.Start(nil, "serve", "--listen", "127.0.0.1:0")
+	shows(t, &p.Stderr, "started: 1 tool")
+	put(t, filepath.Join(w.Dir, "x.txt"), "changed")
+	shows(t, &p.Stderr, "saved calls: 1 passed, 0 failed")
+}
+
 func TestASecondDevUsesTheFirst(t *testing.T) {
 	t.Parallel()
 	w, p, out := developed(t, "--build", build)
