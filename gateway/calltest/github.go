@@ -73,7 +73,7 @@ var (
 )
 
 func data(s string) string     { return dataEscapes.Replace(s) }
-func property(s string) string { return propertyEscapes.Replace(s) }
+func property(s string) string { return propertyEscapes.Replace(termtext.Line(s)) }
 
 // WithoutCommands changes text so that GitHub's runner finds no command in it. The runner
 // finds "::" at the start of a line and "##[" anywhere.

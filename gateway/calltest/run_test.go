@@ -198,3 +198,11 @@ func (lost) Request(context.Context, string, json.RawMessage) (json.RawMessage, 
 }
 
 func (lost) Close() error { return nil }
+
+func TestAnnotationsContainNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	call := &savedcall.Call{Path: "a\x1b[2J\n::error::.yaml", Name: "x\x1b[31m", Line: 1}
+	text := new(calltest.Report).Annotations(&savedcall.Result{Call: call, State: savedcall.Failed, Problem: "no\x1b answer"})
+	require.NotContains(t, text, "\x1b")
+	require.Equal(t, 1, strings.Count(text, "\n"), text)
+}
