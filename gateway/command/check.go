@@ -12,17 +12,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
-
 	"goblin/gateway/atomicfile"
 	"goblin/gateway/calltest"
 	"goblin/gateway/childproc"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
+	"goblin/gateway/configedit"
 	"goblin/gateway/doctor"
 	"goblin/gateway/servercheck"
 	"goblin/gateway/stack"
-	"goblin/gateway/state"
 	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
@@ -221,28 +219,5 @@ func definitionPlace(cfg *config.Config, server string) (file string, line int) 
 			file = rel
 		}
 	}
-	text, err := state.ReadNamed(cfg.Path, maxConfig)
-	var doc yaml.Node
-	if err != nil || yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 {
-		return file, 0
-	}
-	servers := cmp.Or(member(doc.Content[0], "servers"), member(doc.Content[0], "mcpServers"))
-	if servers == nil {
-		return file, 0
-	}
-	for i := 0; i+1 < len(servers.Content); i += 2 {
-		if servers.Content[i].Value == server {
-			return file, servers.Content[i].Line
-		}
-	}
-	return file, 0
-}
-
-func member(mapping *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == name {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
+	return file, configedit.Line(cfg.Path, server)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -296,19 +295,6 @@ func (l *loop) build(ctx context.Context) (ok bool, newer []string) {
 	}
 	l.publish(registry.BuildFailed)
 	return false, nil
-}
-
-func (l *loop) runBuild(ctx context.Context) (output string, err error) {
-	s := &l.defined
-	if l.m.o.Resolve != nil {
-		if s, err = l.m.o.Resolve(ctx, s); err != nil {
-			return "", err
-		}
-	}
-	return runCommand(ctx, command{
-		words: s.Build.Command(), folder: s.Cwd, env: s.Environ(os.LookupEnv, os.Environ()),
-		server: s.Name, children: l.m.o.Children,
-	})
 }
 
 // restart replaces the process and compares the definitions.

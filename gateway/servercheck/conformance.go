@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +12,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"goblin/gateway/childproc"
+	"goblin/gateway/upstream/stderr"
 	"goblin/registry/termtext"
 )
 
@@ -56,9 +56,9 @@ func RunConformance(ctx context.Context, url, protocol string) *Conformance {
 	if protocol == modern {
 		c.Revision = modern
 	}
-	npx, err := exec.LookPath("npx")
-	if err != nil {
-		c.Problem = "not run: npx was not found in PATH; install Node.js 22 or later"
+	npx, problem := findNode(ctx)
+	if problem != "" {
+		c.Problem = "not run: " + problem + "; install Node.js 22 or later"
 		return c
 	}
 	dir, err := os.MkdirTemp("", "goblin-conformance-")
@@ -67,52 +67,38 @@ func RunConformance(ctx context.Context, url, protocol string) *Conformance {
 		return c
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	words, err := runGroup(ctx, exec.Command(npx, "--yes", conformancePackage, "server", "--url", url, "--requirements", c.Revision, "--output-dir", dir))
+	ctx, cancel := context.WithTimeout(ctx, conformanceTime)
+	defer cancel()
+	var children *childproc.Registry // npx stops with this process
+	cmd := exec.Command(npx, "--yes", conformancePackage, "server", "--url", url, "--requirements", c.Revision, "--output-dir", dir)
+	output, err := children.Run(ctx, cmd, "", maxStderr)
 	c.read(dir)
 	if c.Scenarios == 0 { // a failed scenario is an error of the suite, too
-		c.Problem = "not run: " + termtext.Line(clip(cmp.Or(words, fmt.Sprint(err))))
+		lines := strings.Split(strings.ToValidUTF8(string(bytes.TrimSpace(output)), "\uFFFD"), "\n")
+		c.Problem = "not run: " + termtext.Line(clip(cmp.Or(stderr.ErrorLine(lines), fmt.Sprint(err))))
 	}
 	return c
 }
 
-// runGroup runs a command and kills its group if ctx ends. It returns the last line of the
-// output.
-func runGroup(ctx context.Context, cmd *exec.Cmd) (last string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, conformanceTime)
-	defer cancel()
-	r, w, err := os.Pipe()
+// minNode is the oldest version of Node.js that runs the suite.
+const minNode = 22
+
+// findNode returns the path of npx, or a problem.
+func findNode(ctx context.Context) (npx, problem string) {
+	npx, err := exec.LookPath("npx")
 	if err != nil {
-		return "", err
+		return "", "npx was not found in PATH"
 	}
-	defer func() { _ = r.Close() }()
-	cmd.Stdout, cmd.Stderr = w, w
-	var group *childproc.Group
-	group, err = childproc.StartGroup(cmd, true)
-	_ = w.Close()
+	version, err := exec.CommandContext(ctx, "node", "--version").Output()
 	if err != nil {
-		return "", err
+		return "", fmt.Sprintf("node --version failed: %v", err)
 	}
-	childproc.Track(group, true)
-	defer childproc.Track(group, false)
-	defer context.AfterFunc(ctx, group.Kill)()
-	var tail []byte
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		buf := make([]byte, 4<<10)
-		for {
-			n, err := r.Read(buf)
-			tail = append(tail, buf[:n]...)
-			tail = tail[max(0, len(tail)-len(buf)):]
-			if err != nil {
-				return
-			}
-		}
-	})
-	err = group.Reap(cmd)
-	_ = r.SetReadDeadline(time.Now().Add(drainTime))
-	reading.Wait()
-	text := bytes.TrimSpace(tail)
-	return string(bytes.TrimSpace(text[bytes.LastIndexByte(text, '\n')+1:])), errors.Join(err, ctx.Err())
+	text := strings.TrimSpace(string(version))
+	major, _, _ := strings.Cut(strings.TrimPrefix(text, "v"), ".")
+	if n, err := strconv.Atoi(major); err == nil && n < minNode {
+		return "", "Node.js " + termtext.Line(clip(text)) + " is too old for the suite"
+	}
+	return npx, ""
 }
 
 // maxChecks is the maximum size of the result of a scenario, in bytes.

@@ -1,6 +1,7 @@
 package servercheck
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -85,12 +86,12 @@ func (o *output) methods() []string {
 
 func (o *output) read(r io.Reader) {
 	defer close(o.ended)
-	lines := &lineReader{r: r}
+	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
-		line, long, last, err := lines.next(maxLine)
+		line, long, err := readLine(lines, maxLine)
 		if long {
 			o.c.add("stdout/long", "stdout", "begins with %s", quote(line))
-		} else if !last || len(line) > 0 {
+		} else if err == nil || len(line) > 0 {
 			o.line(bytes.TrimSuffix(line, []byte("\r")))
 		}
 		if err != nil {
@@ -183,7 +184,6 @@ func isBatch(v []byte) bool {
 }
 
 func (o *output) message(m []byte) {
-	m = slices.Clone(m) // the buffer is used again
 	method := rawjson.Get(m, "method")
 	name, isText := rawjson.String(method)
 	switch id := rawjson.Get(m, "id"); {

@@ -1,14 +1,13 @@
 package servercheck
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -72,6 +71,7 @@ func (c *checker) start(s *config.Server) (*process, error) {
 // other holders of the pipes.
 func (p *process) open() error {
 	var ends [6]*os.File
+	var ended <-chan error
 	var err error
 	for i := 0; i < len(ends) && err == nil; i += 2 {
 		ends[i], ends[i+1], err = os.Pipe()
@@ -79,9 +79,7 @@ func (p *process) open() error {
 	if err == nil {
 		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = ends[0], ends[3], ends[5]
 		p.stdin, p.stdout, p.stderr = ends[1], ends[2], ends[4]
-		started := make(chan error, 1)
-		go p.run(started)
-		err = <-started
+		p.group, ended, err = p.c.o.Children.Start(p.cmd, p.c.r.Server, p.countOrphans)
 	}
 	if err != nil {
 		for _, f := range ends {
@@ -94,35 +92,23 @@ func (p *process) open() error {
 	for _, f := range []*os.File{ends[0], ends[3], ends[5]} {
 		_ = f.Close()
 	}
+	go func() {
+		p.exitErr = <-ended
+		close(p.exited)
+	}()
 	p.out = newOutput(p.c, func(frame []byte) { _ = p.write(frame) })
 	p.reading.Go(func() { p.out.read(p.stdout) })
 	p.reading.Go(p.readErrors)
 	return nil
 }
 
-// run keeps its thread: on Linux the child dies with the thread that started it.
-func (p *process) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var err error
-	if p.group, err = childproc.StartGroup(p.cmd, false); err != nil {
-		started <- err
-		return
-	}
-	childproc.Track(p.group, true)
-	pid := p.cmd.Process.Pid
-	forget := p.c.o.Children.Add(pid, p.c.r.Server, p.cmd.Path)
-	started <- nil
-	p.exitErr = p.group.ReapAfter(p.cmd, func() {
-		for end := time.Now().Add(drainTime); ; time.Sleep(20 * time.Millisecond) {
-			if p.orphans = childproc.Members(pid); p.orphans == 0 || time.Now().After(end) {
-				return
-			}
+// countOrphans counts the rest of the group after the exit of the process.
+func (p *process) countOrphans() {
+	for end := time.Now().Add(drainTime); ; time.Sleep(20 * time.Millisecond) {
+		if p.orphans = childproc.Members(p.cmd.Process.Pid); p.orphans == 0 || time.Now().After(end) {
+			return
 		}
-	})
-	forget()
-	childproc.Track(p.group, false)
-	close(p.exited)
+	}
 }
 
 func (p *process) readErrors() {
@@ -254,41 +240,18 @@ func (p *process) stop(ctx context.Context, limit time.Duration) (e exit) {
 	return e
 }
 
-// lineReader reads lines of limited length.
-type lineReader struct {
-	r    io.Reader
-	buf  []byte
-	from int // of the unread part of buf
-}
-
-// next returns a line without its line break. long is set if its rest was dropped, and
-// last if no line break followed. The line is valid until the next call.
-func (l *lineReader) next(most int) (line []byte, long, last bool, err error) {
-	scanned := 0
+// readLine reads a line without its line break, and drops what exceeds most bytes. After
+// an error no line break followed.
+func readLine(r *bufio.Reader, most int) (line []byte, long bool, err error) {
 	for {
-		if i := bytes.IndexByte(l.buf[l.from+scanned:], '\n'); i >= 0 {
-			line = l.buf[l.from : l.from+scanned+i]
-			l.from += scanned + i + 1
-			return line, long, false, nil
+		part, err := r.ReadSlice('\n')
+		part = bytes.TrimSuffix(part, []byte("\n"))
+		if room := most - len(line); len(part) > room {
+			part, long = part[:room], true
 		}
-		scanned = len(l.buf) - l.from
-		if scanned > most {
-			long = true
-			l.buf, scanned = l.buf[:l.from+most], most
-		}
-		if l.from > 0 {
-			l.buf = l.buf[:copy(l.buf, l.buf[l.from:])]
-			l.from = 0
-		}
-		if cap(l.buf)-len(l.buf) < 64<<10 {
-			l.buf = append(make([]byte, 0, 2*cap(l.buf)+128<<10), l.buf...)
-		}
-		n, err := l.r.Read(l.buf[len(l.buf):cap(l.buf)])
-		l.buf = l.buf[:len(l.buf)+n]
-		if err != nil && n == 0 {
-			line = l.buf
-			l.buf, l.from = nil, 0
-			return line, long, true, err
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -109,11 +108,17 @@ func (c *stdio) start() error {
 	// pipes.
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = child[0], child[1], child[2]
 	c.stdin, c.stdout, c.stderr = own[0], own[1], own[2]
-	started := make(chan error, 1)
-	go c.runChild(started)
-	if err := <-started; err != nil {
+	group, exited, err := c.srv.opt.Children.Start(c.cmd, c.srv.Name(), func() {})
+	if err != nil {
 		return fail(err)
 	}
+	c.group = group
+	go func() {
+		c.exitErr = <-exited
+		// A process that left the group may still hold the pipe.
+		_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
+		close(c.exited)
+	}()
 	for _, f := range child {
 		_ = f.Close()
 	}
@@ -131,27 +136,6 @@ func (c *stdio) start() error {
 	go c.readErrors()
 	go c.read()
 	return nil
-}
-
-// runChild kills the child's group after its exit. On Linux the child dies with its
-// starting thread, so one goroutine keeps its thread for the child's life.
-func (c *stdio) runChild(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var err error
-	if c.group, err = childproc.StartGroup(c.cmd, c.srv.opt.Children.SurvivesExit()); err != nil {
-		started <- err
-		return
-	}
-	childproc.Track(c.group, true)
-	unrecord := c.srv.opt.Children.Add(c.cmd.Process.Pid, c.srv.Name(), c.cmd.Path)
-	started <- nil
-	c.exitErr = c.group.Reap(c.cmd)
-	unrecord()
-	childproc.Track(c.group, false)
-	// A process that left the group may still hold the pipe.
-	_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
-	close(c.exited)
 }
 
 func (c *stdio) read() {

@@ -147,12 +147,28 @@ func TestCheckStopsAllProcessesOnAnInterrupt(t *testing.T) {
 	require.Empty(t, w.Processes("testserver"))
 }
 
-func TestCheckWithoutNodeReportsThatTheSuiteDidNotRun(t *testing.T) {
+func TestCheckReportsWhyTheSuiteDidNotRun(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("sound", sound())
 	w.Env = append(w.Env, "PATH="+w.Dir)
-	out := w.Run("check", "sound", "--conformance")
-	require.Zero(t, out.Code, out.Stderr)
-	require.Contains(t, out.Stdout, "Conformance\n  not run: npx was not found in PATH; install Node.js 22 or later\n")
+	for _, c := range []struct{ node, want string }{
+		{"", "npx was not found in PATH; install Node.js 22 or later"},
+		{"v20.1.0", "Node.js v20.1.0 is too old for the suite; install Node.js 22 or later"},
+		{"v22.0.0", "npm error code E404"},
+	} {
+		if c.node != "" {
+			program(t, w, "node", "echo "+c.node)
+			program(t, w, "npx", "echo npm error code E404; echo npm notice; exit 1")
+		}
+		out := w.Run("check", "sound", "--conformance")
+		require.Zero(t, out.Code, out.Stderr)
+		require.Contains(t, out.Stdout, "Conformance\n  not run: "+c.want+"\n")
+	}
+}
+
+// program puts a shell script into the folder of w.
+func program(t *testing.T, w *e2e.World, name, script string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(w.Dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 }
