@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -70,6 +71,13 @@ type RuleEvent struct {
 	// Text describes the step, such as "stopped" or "delayed 2 s". It may quote the client
 	// or the server. Secrets are masked.
 	Text string `json:"text"`
+	// Quotes reports that Text contains values of the params or the answer.
+	Quotes bool `json:"quotes,omitempty"`
+}
+
+// WithoutQuotes returns the steps whose texts contain nothing of bodies.
+func WithoutQuotes(events []RuleEvent) []RuleEvent {
+	return slices.DeleteFunc(slices.Clone(events), func(e RuleEvent) bool { return e.Quotes })
 }
 
 // RuleSummary returns the steps as one text, such as "rule 3: stopped, sent by the user". It

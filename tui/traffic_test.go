@@ -82,6 +82,11 @@ func TestTrafficRowsShowArgumentsAndErrorsInsteadOfKnownServers(t *testing.T) {
 	require.NotContains(t, r.line("time↑"), "date")
 	require.Regexp(t, `12:00:00 .*github_list +ok +1.2 s .*token=\[hidden\] opt=\{"a":\[1,2\]\} name=\\x1b\[2Jx`, r.screen())
 	require.Regexp(t, `github_get +!tool error +1.2 s .*no \[hidden\] token  n=1`, r.screen())
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Server: "github", Method: "tools/call", Name: "github_put", Status: "success", Request: []byte(`{"arguments":{"n":2}}`),
+		Events: []registry.RuleEvent{{Rule: 3, Text: "stopped"}, {Rule: 3, Text: "sent\x1b[2J"}},
+	})
+	require.Regexp(t, `github_put +ok\* .*\[rule 3: stopped, sent\\x1b\[2J\] n=2`, r.refresh(registry.Traffic).screen())
 	add("other", "success", `{}`, `{}`)
 	require.Regexp(t, `github +tools/call +other`, r.refresh(registry.Traffic).screen())
 	r.clock.advance(24 * time.Hour)

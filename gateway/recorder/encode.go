@@ -173,7 +173,8 @@ func appendRules(dst []byte, events []registry.RuleEvent) []byte {
 		dst = append(dst, `{"time":"`...)
 		dst = append(events[i].Time.UTC().AppendFormat(dst, time.RFC3339Nano), '"')
 		dst = appendNumber(dst, "rule", events[i].Rule)
-		dst = append(appendText(dst, "text", events[i].Text), '}')
+		dst = appendText(dst, "text", events[i].Text)
+		dst = append(appendTrue(dst, "quotes", events[i].Quotes), '}')
 	}
 	return append(dst, ']')
 }

@@ -150,6 +150,10 @@ func (r *Recorder) Record(rec *registry.TrafficRecord, full telemetry.Bodies) {
 			r.queue.addLarge(rec, full)
 			return
 		}
+	} else if len(rec.Events) > 0 {
+		plain := *rec
+		plain.Events = registry.WithoutQuotes(rec.Events)
+		rec = &plain
 	}
 	buffer := lineBuffers.Get().(*[]byte)
 	*buffer = appendRecord((*buffer)[:0], rec, full.Answered, b)

@@ -267,11 +267,13 @@ func TestWithoutBodiesOnlyTheirSizesAreRecorded(t *testing.T) {
 	b := start(t, filepath.Join(t.TempDir(), "rec"), func(o *recorder.Options) { o.Bodies = false })
 	rec, full := call(1, `{"private":1}`, `{"private":"`+strings.Repeat("x", 100<<10)+`"}`)
 	full.Sent, full.Answer = full.Request, full.Response
+	rec.Events = []registry.RuleEvent{{Rule: 1, Text: "changed and sent"}, {Rule: 1, Text: "a: 1 → private", Quotes: true}}
 	b.record(rec, full)
 	b.close()
 	lines, _ := read(t, b.folder)
 	require.False(t, lines[0].Bodies)
 	r := only(lines, recording.TypeRequest)[0]
+	require.Len(t, r.Rules, 1)
 	require.Equal(t, 13, r.RequestSize)
 	require.Nil(t, r.Params)
 	eachFile(t, b.folder, func(path, content string) { require.NotContains(t, content, "private", path) })

@@ -51,6 +51,7 @@ const (
 	requestSize  = attribute.Key("goblin.request.size")
 	responseSize = attribute.Key("goblin.response.size")
 	receivers    = attribute.Key("goblin.receivers")
+	ruleSteps    = attribute.Key("goblin.rules")
 )
 
 // Values of error.type that are no error code.

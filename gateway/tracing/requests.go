@@ -118,7 +118,7 @@ func recordAttributes(rec *registry.TrafficRecord) []attribute.KeyValue {
 	for _, text := range []struct {
 		key   attribute.Key
 		value string
-	}{{serverName, rec.Server}, {clientName, rec.Client}, {profileName, rec.Profile}} {
+	}{{serverName, rec.Server}, {clientName, rec.Client}, {profileName, rec.Profile}, {ruleSteps, registry.RuleSummary(registry.WithoutQuotes(rec.Events))}} {
 		if text.value != "" {
 			all = append(all, text.key.String(cut(text.value, maxText)))
 		}

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"goblin/registry"
 	"goblin/registry/recording"
 	"goblin/registry/termtext"
 )
@@ -333,6 +334,7 @@ func (k *walker) load(l *recording.Line) *exchange {
 	}
 	if k.options.NoBodies {
 		l.Params, l.Answer, l.Sent, l.Own, l.Error = nil, nil, nil, nil, ""
+		l.Rules = registry.WithoutQuotes(l.Rules)
 		return e
 	}
 	e.params, e.paramsCut = k.body(l.Params)

@@ -274,12 +274,13 @@ func TestFilesOfOneProcessKeepTheirNumbers(t *testing.T) {
 
 func TestWithoutBodiesNoFormatContainsThem(t *testing.T) {
 	t.Parallel()
-	path := recordingOf(t, `{"type":"request","n":1,"session":"s","method":"tools/call","name":"t","params":{"name":"t","arguments":{"a":"PRIVATE"}},"answer":{"code":1,"message":"PRIVATE"},"sent":{"a":"PRIVATE"},"own":{"b":"PRIVATE"},"code":1,"outcome":"failure","error":"PRIVATE"}`)
+	path := recordingOf(t, `{"type":"request","n":1,"session":"s","method":"tools/call","name":"t","params":{"name":"t","arguments":{"a":"PRIVATE"}},"answer":{"code":1,"message":"PRIVATE"},"sent":{"a":"PRIVATE"},"own":{"b":"PRIVATE"},"code":1,"outcome":"failure","error":"PRIVATE","rules":[{"time":"2026-01-02T03:04:05Z","rule":3,"text":"changed and sent"},{"time":"2026-01-02T03:04:05Z","rule":3,"text":"a: 1 → PRIVATE","quotes":true}]}`)
 	for _, f := range export.Formats() {
 		with, _ := write(t, path, f, export.Options{})
 		require.Equal(t, f != export.OTLP, strings.Contains(with, "PRIVATE"), f) // traces never have bodies
 		without, _ := write(t, path, f, export.Options{NoBodies: true})
 		require.NotContains(t, without, "PRIVATE", f)
+		require.Equal(t, f != export.Curl, strings.Contains(without, "changed and sent"), f)
 	}
 }
 

@@ -104,6 +104,8 @@ type mcpFields struct {
 	QueueWait float64         `json:"queueWait,omitempty"`
 	UserWait  float64         `json:"userWait,omitempty"`
 	Receivers int             `json:"receivers,omitempty"`
+
+	Rules []registry.RuleEvent `json:"rules,omitempty"`
 	// ServerRequest and ServerResponse are the headers between Goblin and the server.
 	ServerRequest  []nameValue `json:"serverRequestHeaders,omitempty"`
 	ServerResponse []nameValue `json:"serverResponseHeaders,omitempty"`
@@ -214,7 +216,7 @@ func newMCPFields(e *exchange) mcpFields {
 		Type: e.Type, Number: e.Number, Parent: e.Parent, Session: e.Session, Client: e.Client, Profile: e.Profile, Server: e.Server,
 		Direction: "server", Method: e.Method, Name: e.Name, Original: e.Original,
 		ClientID: e.idAt(registry.ClientID), ServerID: e.idAt(registry.ServerID), Outcome: e.Outcome, Code: e.Code,
-		StartWait: e.StartWait, QueueWait: e.QueueWait, UserWait: e.UserWait, Receivers: e.Receivers,
+		StartWait: e.StartWait, QueueWait: e.QueueWait, UserWait: e.UserWait, Receivers: e.Receivers, Rules: e.Rules,
 	}
 	if e.toClient() {
 		m.Direction = "client"

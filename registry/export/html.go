@@ -67,6 +67,7 @@ type pageCall struct {
 	ToClient  bool    `json:"in,omitempty"`
 	Failure   string  `json:"f,omitempty"` // why it failed
 	Outcome   string  `json:"o,omitempty"`
+	Rules     string  `json:"ru,omitempty"` // what rules did
 	ClientID  string  `json:"ic,omitempty"`
 	ServerID  string  `json:"is,omitempty"`
 	Receivers int     `json:"r,omitempty"`
@@ -176,7 +177,7 @@ func (p *page) call(e *exchange) pageCall {
 	c := pageCall{
 		Number: e.Number, Parent: e.Parent, Start: millis(e.Time), Took: e.Took, StartWait: e.StartWait, QueueWait: e.QueueWait, UserWait: e.UserWait,
 		Session: e.Session, Client: e.Client, Profile: e.Profile, Server: e.Server, Method: e.Method, Name: e.Name, Original: e.Original,
-		ToClient: e.toClient(), Outcome: e.Outcome, Receivers: e.Receivers, Sizes: [2]int{e.RequestSize, e.ResponseSize},
+		ToClient: e.toClient(), Outcome: e.Outcome, Rules: registry.RuleSummary(e.Rules), Receivers: e.Receivers, Sizes: [2]int{e.RequestSize, e.ResponseSize},
 		ClientID: registry.WireID([]byte(e.Wire), registry.ClientID), ServerID: registry.WireID([]byte(e.Wire), registry.ServerID),
 	}
 	switch {

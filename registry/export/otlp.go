@@ -220,7 +220,8 @@ func (t *traces) spans(e *exchange, index int) []otlpSpan {
 		part = registry.ServerID
 	}
 	s.Attributes = attributes(append(t.common(e, e.Name, string(e.idAt(part))),
-		"goblin.client", e.Client, "goblin.profile", e.Profile, "goblin.original_name", e.Original, "goblin.outcome", e.Outcome)...)
+		"goblin.client", e.Client, "goblin.profile", e.Profile, "goblin.original_name", e.Original, "goblin.outcome", e.Outcome,
+		"goblin.rules", registry.RuleSummary(registry.WithoutQuotes(e.Rules)))...)
 	s.Attributes = append(s.Attributes, number("goblin.wait.start", e.StartWait/1000)...)
 	s.Attributes = append(s.Attributes, number("goblin.wait.queue", e.QueueWait/1000)...)
 	s.Attributes = append(s.Attributes, number("goblin.wait.user", e.UserWait/1000)...)

@@ -20,14 +20,19 @@ func IsFailure(r *registry.TrafficRecord) bool { return recording.IsFailure(r) }
 
 func statusText(r *registry.TrafficRecord) string { return recording.StatusText(r) }
 
+// markedStatusText returns the status with "!" for a failure and "*" for rules.
 func markedStatusText(r *registry.TrafficRecord) string {
+	rules := ""
+	if len(r.Events) > 0 {
+		rules = "*"
+	}
 	switch {
 	case r.Status == registry.StatusInFlight:
 		return "~ " + runningText // as wide as the spinner
 	case IsFailure(r):
-		return "!" + statusText(r)
+		return "!" + statusText(r) + rules
 	}
-	return statusText(r)
+	return statusText(r) + rules
 }
 
 func nameAtServer(r *registry.TrafficRecord) string {

@@ -91,8 +91,8 @@ func (a *Context) PastFailure(inv *registry.Invocation) string {
 	return a.failureText(&registry.TrafficRecord{Status: registry.StatusToolError, Response: inv.Result})
 }
 
-// CallTexts returns the arguments and the error of a recorded or running call. Both are
-// "" for evicted bodies.
+// CallTexts returns the arguments and the error of a recorded or running call. The steps of
+// rules precede the arguments. Arguments and error are "" for evicted bodies.
 func (a *Context) CallTexts(r *registry.TrafficRecord) (arguments, failure string) {
 	rec := *r
 	if full, ok := a.Reg.Traffic().Record(r.Seq); ok && r.Seq > 0 {
@@ -100,6 +100,9 @@ func (a *Context) CallTexts(r *registry.TrafficRecord) (arguments, failure strin
 	}
 	if rawjson.Valid(rec.Request) == nil {
 		arguments = a.ArgumentsText(rawjson.Get(rec.Request, "arguments"))
+	}
+	if steps := registry.RuleSummary(rec.Events); steps != "" {
+		arguments = strings.TrimSpace("[" + SanitizeLine(shorten(steps, maxFailure)) + "] " + arguments)
 	}
 	return arguments, a.failureText(&rec)
 }

@@ -402,6 +402,7 @@
     const fact = (label, value, bad) => { if (value) facts.append(el("dt", {}, label), el("dd", bad ? { class: "bad" } : {}, value instanceof Node ? value : line(value))); };
     const outcome = c.f ? "✗ " + c.f : unanswered(c) ? "no answer recorded" : notification(c) ? "notification" : c.o === "success" ? "ok" : c.o || "";
     fact("Outcome", outcome, !!c.f);
+    fact("Rules", c.ru);
     fact("Started", day(c.t) + " " + clock(c.t, 3));
     if (!notification(c)) fact("Took", duration(c.d));
     const usual = medians.get(target(c));
