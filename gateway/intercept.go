@@ -229,5 +229,5 @@ func (r *request) ruleEvents() []registry.RuleEvent {
 	if r.intercepted == nil {
 		return nil
 	}
-	return r.intercepted.Events
+	return r.intercepted.Events()
 }

@@ -69,10 +69,14 @@ func (r *request) trace(u *inflight.Request, b *servers.Server, conn upstream.Co
 // OnParked implements [downstream.Parker].
 func (r *request) OnParked(result []byte, edits []rawjson.Edit) {
 	r.gateway.o.Tracer.Park(r.Request)
-	r.gateway.journal.RecordRequest(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
+	a := telemetry.Answer{
 		Body: result, Edits: edits, UserAsked: r.call.ResetPrompted(), StartWait: r.startWait, QueueWait: r.queueWait,
 		Original: r.target.Name, Cause: r.cause, Call: &r.call,
-	})
+	}
+	if r.requestSeen { // otherwise another goroutine may set the exchange now
+		a.Events = r.ruleEvents()
+	}
+	r.gateway.journal.RecordRequest(r.Request, r.Method(), r.server, r.name, a)
 }
 
 func (g *Gateway) showSession(s *downstream.Session) {

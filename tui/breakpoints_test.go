@@ -211,6 +211,9 @@ func TestRequestsThatCannotBeChanged(t *testing.T) {
 		s.Method, s.Name, s.Params = "resources/read", "odd://\x1b]0;x\x07", json.RawMessage(`{"uri":"odd://x"}`)
 	})).keys("enter")
 	require.Contains(t, r.screen(), `"uri": "odd://x"`, "other requests are raw JSON")
+	r.keys("esc").setRules(r.stop(9, func(s *registry.StoppedRequest) { s.Method = "completion/complete" })).clock.advance(dialog.KeyGrace)
+	r.keys("! m")
+	require.Contains(t, r.screen(), "only calls of tools, prompts and resources can be remembered")
 }
 
 func TestTheFormClosesWhenTheRequestNoLongerWaits(t *testing.T) {

@@ -29,7 +29,7 @@ func ruleKeys() []field[rule.Rule] {
 			words(rule.OnRequest, rule.OnAnswer), func(r *rule.Rule) *rule.On { return &r.On }),
 		key("then", "stop: wait for the user. deny: refuse. answer: answer with `result`. delay: wait for `delay`. fail: answer with an error. drop: never answer. freeze: wait until the rule ends. truncate: send half of the answer. stale: repeat the previous answer.",
 			words(rule.Actions...), func(r *rule.Rule) *rule.Action { return &r.Then }),
-		key("text", "With deny, and stop's default: the text for the model. With fail: the error's message.",
+		key("text", "With deny, and stop's default: the text for the model. With fail: the error's message. With answer: the text of the result.",
 			ruleText(), func(r *rule.Rule) *string { return &r.Text }),
 		key("result", "With answer: the result.",
 			jsonObject(), func(r *rule.Rule) *json.RawMessage { return &r.Result }),
@@ -98,9 +98,11 @@ func (r *reader) rule(at keyPath, n *yaml.Node) *rule.Rule {
 		return nil
 	}
 	for _, m := range one.Mistakes() {
-		place := seen[m.Key]
-		if place == nil {
-			place = n
+		place := n
+		for i, key := range n.Content {
+			if key == seen[m.Key] {
+				place = n.Content[i+1]
+			}
 		}
 		r.fail(place, "%s %s", at.key(m.Key), m.Text)
 	}

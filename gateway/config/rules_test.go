@@ -112,7 +112,7 @@ func TestARuleOutsideOfAFileHasPositions(t *testing.T) {
 		"deny":                                `column 1: the rule must be a mapping with "when" and "then", not text`,
 		"{when: a, then: deny":                "line 1: not valid YAML",
 		"{when: a, dely: 2s, then: delay}":    `column 11: unknown key "dely" in the rule; did you mean "delay"?`,
-		"when: a\nthen: stop\ntimeout: 1000h": `line 3, column 1: "timeout" in the rule must be from 0 to 24h`,
+		"when: a\nthen: stop\ntimeout: 1000h": `line 3, column 10: "timeout" in the rule must be from 0 to 24h`,
 		"{when: a, then: deny}\n---\n{}":      "line 2: a second YAML document begins here",
 		strings.Repeat("x", 1<<20):            "a rule is at most 64KiB long",
 	} {

@@ -28,6 +28,20 @@ func fail(code int, text string) Verdict {
 	return Verdict{Error: jsonrpc.Errorf(cmp.Or(code, jsonrpc.CodeInternal), "%s", cmp.Or(text, "Internal error"))}
 }
 
+// textResult returns a result with a text, or nil if results of the method have none.
+func textResult(x *Exchange, text string) []byte {
+	block := string(rawjson.Object("type", "text", "text", text))
+	switch x.Request.Method() {
+	case jsonrpc.MethodToolsCall:
+		return []byte(`{"content":[` + block + `]}`)
+	case "prompts/get":
+		return []byte(`{"messages":[{"role":"user","content":` + block + `}]}`)
+	case "resources/read":
+		return []byte(`{"contents":[` + string(rawjson.Object("uri", x.Name, "text", text)) + `]}`)
+	}
+	return nil
+}
+
 // hints returns the annotations of a tool with the protocol's defaults: a tool may
 // destroy data unless it states otherwise.
 func (x *Exchange) hints() (destructive, readOnly bool) {

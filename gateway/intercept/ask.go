@@ -3,6 +3,7 @@ package intercept
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,21 +65,27 @@ func (g *Gate) question(x *Exchange, e *entry) []byte {
 	return params
 }
 
-// askClient asks the client's user about a stopped request until stop is called. Without
-// consent it is denied.
+// errDecided is the reason for the client to close its question.
+var errDecided = errors.New("the request no longer waits")
+
+// askClient asks the client's user about a stopped request until stop is called. Any answer
+// except consent denies it. Without an answer, UIs or the default decide.
 func (g *Gate) askClient(x *Exchange, s *stop, params []byte) (stop func()) {
-	ctx, cancel := context.WithCancel(x.Request.Context())
+	ctx, cancel := context.WithCancelCause(x.Request.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		result, err := g.o.Ask(ctx, x.Request, params)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || isClosed(x.Request.Session().Stopping()) {
+			return
+		}
+		if err != nil {
+			g.o.Logger.Warn("client did not answer the question about a stopped request", "method", s.Method, "err", err)
+			g.clientFailed(s)
 			return
 		}
 		d := decision{byClient: true, Decision: registry.Decision{Action: registry.DecideDeny}}
-		if err != nil {
-			g.o.Logger.Warn("client did not answer the question about a stopped request", "method", s.Method, "err", err)
-		} else if rawjson.GetString(result, "action") == "accept" {
+		if rawjson.GetString(result, "action") == "accept" {
 			switch rawjson.GetString(rawjson.Get(result, "content"), "decision") {
 			case allowOnce:
 				d.Action = registry.DecideSend
@@ -93,7 +100,7 @@ func (g *Gate) askClient(x *Exchange, s *stop, params []byte) (stop func()) {
 		}
 	}()
 	return func() {
-		cancel()
+		cancel(errDecided)
 		<-done
 	}
 }

@@ -100,8 +100,7 @@ type entry struct {
 	*rule.Rule
 	id     uint64
 	origin string
-	text   string
-	key    string // equal for equal rules
+	text   string // equal for equal rules
 	line   int    // in the config, or 0
 
 	// Guarded by Gate.mu.
@@ -131,7 +130,8 @@ func New(o Options) *Gate {
 // IsActive reports whether any rule is enabled.
 func (g *Gate) IsActive() bool { return g.enabled.Load() != nil }
 
-// Exchange is a client's request, with its answer if there is one. It belongs to one goroutine.
+// Exchange is a client's request, with its answer if there is one. Except for
+// [Exchange.Events], it belongs to one goroutine.
 type Exchange struct {
 	Request *downstream.Request
 	Server  string
@@ -153,12 +153,14 @@ type Exchange struct {
 	Answer []byte
 	Code   int // of the error
 
-	Events []registry.RuleEvent
 	// UserWait is the time that the request waited for the user.
 	UserWait time.Duration
 
 	refreshed bool   // the decision read the definition of Target
 	judged    string // digest of that definition, or "" if IsUnlisted
+
+	mu     sync.Mutex
+	events []registry.RuleEvent // guarded by mu
 
 	keep    *answerKey   // under which the answer is stored, or nil
 	allowed *sentRequest // the rule that let the request pass, or nil
@@ -352,8 +354,16 @@ func (g *Gate) act(x *Exchange, e *entry, ended <-chan struct{}, stored []byte) 
 		x.note(e, "denied")
 		return deny(x, cmp.Or(e.Text, deniedByRule))
 	case rule.Answer:
+		result := e.Result
+		if result == nil {
+			result = textResult(x, e.Text)
+		}
+		if result == nil {
+			x.note(e, "failed: it has a text, but no result for %s", x.Request.Method())
+			return fail(0, "A rule of Goblin answers with a text, but results of "+x.Request.Method()+" have none. Add a result to the rule.")
+		}
 		x.note(e, "answered")
-		return Verdict{Result: e.Result}
+		return Verdict{Result: result}
 	case rule.Fail:
 		x.note(e, "failed")
 		return fail(e.Code, e.Text)
@@ -406,9 +416,22 @@ func (x *Exchange) wait(d time.Duration, ended, stopping <-chan struct{}) (over 
 const maxEvents = 32
 
 func (x *Exchange) note(e *entry, format string, args ...any) {
-	if len(x.Events) < maxEvents {
-		x.Events = append(x.Events, registry.RuleEvent{Time: time.Now(), Rule: e.id, Text: fmt.Sprintf(format, args...)})
+	x.add(e, fmt.Sprintf(format, args...), false)
+}
+
+func (x *Exchange) add(e *entry, text string, quotes bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.events) < maxEvents {
+		x.events = append(x.events, registry.RuleEvent{Time: time.Now(), Rule: e.id, Text: text, Quotes: quotes})
 	}
+}
+
+// Events returns the steps of rules until now. It is safe for concurrent use.
+func (x *Exchange) Events() []registry.RuleEvent {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.events)
 }
 
 // method of the requests that approvals and changes apply to, with the kind of its target.

@@ -3,23 +3,18 @@ package intercept
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"goblin/registry"
 	"goblin/registry/rule"
 )
 
-// Rule is a compiled rule with its text for the UI.
-type Rule struct {
-	*rule.Rule
-	Text string
-}
-
 var origins = []string{registry.RuleFromUI, registry.RuleFromFlag, registry.RuleFromConfig}
 
 // Set replaces the rules of an origin. Unchanged rules keep their hits and
 // state. Requests that a removed rule stopped keep waiting, with its timeout and default.
-func (g *Gate) Set(origin string, rules []Rule) {
+func (g *Gate) Set(origin string, rules []*rule.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var kept, before []*entry
@@ -31,13 +26,13 @@ func (g *Gate) Set(origin string, rules []Rule) {
 		}
 	}
 	for _, r := range rules {
-		key := r.String()
-		i := slices.IndexFunc(before, func(e *entry) bool { return e.key == key })
+		text := r.String()
+		i := slices.IndexFunc(before, func(e *entry) bool { return e.text == text })
 		if i < 0 {
 			kept = append(kept, g.newEntryLocked(origin, r))
 			continue
 		}
-		before[i].line, before[i].text = r.Line, r.Text
+		before[i].line = r.Line
 		kept, before = append(kept, before[i]), slices.Delete(before, i, i+1)
 	}
 	for _, e := range before {
@@ -48,9 +43,9 @@ func (g *Gate) Set(origin string, rules []Rule) {
 	g.updateLocked()
 }
 
-func (g *Gate) newEntryLocked(origin string, r Rule) *entry {
+func (g *Gate) newEntryLocked(origin string, r *rule.Rule) *entry {
 	g.ids++
-	e := &entry{Rule: r.Rule, id: g.ids, origin: origin, text: r.Text, key: r.String(), line: r.Line, left: -1, ended: make(chan struct{})}
+	e := &entry{Rule: r, id: g.ids, origin: origin, text: r.String(), line: r.Line, left: -1, ended: make(chan struct{})}
 	if r.Count != nil {
 		e.left = *r.Count
 	}
@@ -70,7 +65,7 @@ func (e *entry) removeLocked() {
 }
 
 // Add adds a rule of the UI before all others and returns its id.
-func (g *Gate) Add(r Rule) (uint64, error) {
+func (g *Gate) Add(r *rule.Rule) (uint64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	own := 0
@@ -89,7 +84,7 @@ func (g *Gate) Add(r Rule) (uint64, error) {
 }
 
 // Change replaces a rule of the UI at its place, without hits.
-func (g *Gate) Change(id uint64, r Rule) error {
+func (g *Gate) Change(id uint64, r *rule.Rule) error {
 	return g.change(id, func(e *entry, i int) error {
 		if e.origin != registry.RuleFromUI {
 			return fmt.Errorf("this rule is from %s; change it there, or disable it", origin(e))
@@ -170,7 +165,8 @@ func (g *Gate) updateLocked() {
 		on = nil
 	}
 	g.enabled.Store(on)
-	if on == nil || !slices.ContainsFunc(on.requests, func(e *entry) bool { return e.Then == rule.Stale }) {
+	isStale := func(e *entry) bool { return e.Then == rule.Stale }
+	if on == nil || !slices.ContainsFunc(on.requests, isStale) && !slices.ContainsFunc(on.answers, isStale) {
 		g.previous.clear()
 	}
 	g.reviewLocked()
@@ -227,4 +223,25 @@ func (g *Gate) publishLocked() {
 		s.Stopped = append(s.Stopped, one.StoppedRequest)
 	}
 	g.o.Registry.SetRules(s)
+}
+
+// SetNames sets the names that rules can refer to, for [registry.RuleEntry.Problem].
+func (g *Gate) SetNames(names rule.Names) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.names = names
+	g.updateLocked()
+}
+
+// reviewLocked finds rules that never apply, or that apply to everything.
+func (g *Gate) reviewLocked() {
+	used := make([]*rule.Rule, len(g.rules))
+	for i, e := range g.rules {
+		if !e.disabled && e.left != 0 {
+			used[i] = e.Rule
+		}
+	}
+	for i, text := range rule.Review(used, g.names, func(i int) string { return fmt.Sprintf("rule %d", g.rules[i].id) }) {
+		g.rules[i].problem = strings.ReplaceAll(text, "\n", "; ")
+	}
 }

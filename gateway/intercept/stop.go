@@ -123,7 +123,7 @@ func (g *Gate) addStop(x *Exchange, e *entry, asksClient bool) (s *stop, why str
 		return nil, "no UI is open"
 	}
 	x.note(e, "stopped")
-	s.Events = slices.Clone(x.Events)
+	s.Events = x.Events()
 	g.ids++
 	s.ID = g.ids
 	g.stops = append(g.stops, s)
@@ -317,7 +317,7 @@ func (g *Gate) noteChanges(x *Exchange, e *entry, before, after []byte) {
 			more++
 		default:
 			noted++
-			x.note(e, "%s: %s → %s", text([]byte(name)), text(was), text(is))
+			x.add(e, fmt.Sprintf("%s: %s → %s", text([]byte(name)), text(was), text(is)), true)
 		}
 	}
 	for k, v := range rawjson.Members(before) {
@@ -336,15 +336,29 @@ func (g *Gate) noteChanges(x *Exchange, e *entry, before, after []byte) {
 // UIClosed applies the defaults after the last UI closed, except to requests whose client
 // is asked.
 func (g *Gate) UIClosed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.applyDefaultsLocked("the UI closed")
+}
+
+// clientFailed leaves the decision about s to UIs.
+func (g *Gate) clientFailed(s *stop) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.AsksClient = false
+	g.applyDefaultsLocked("the client did not answer")
+	g.showStopsLocked()
+}
+
+// applyDefaultsLocked decides about the requests that no user can decide about.
+func (g *Gate) applyDefaultsLocked(reason string) {
 	if g.o.UIOpen() {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	for _, s := range g.stops {
 		if !s.deciding && !s.AsksClient {
 			s.deciding = true
-			s.decided <- decision{noUser: "the UI closed"}
+			s.decided <- decision{noUser: reason}
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"goblin/gateway/config"
-	"goblin/gateway/intercept"
 	"goblin/registry"
 	"goblin/registry/rule"
 )
@@ -19,15 +18,7 @@ func (i *Stack) applyRules(cfg *config.Config, old ...*rule.Rule) {
 		}
 	}
 	i.gateway.Rules.SetNames(cfg.RuleNames())
-	i.gateway.Rules.Set(registry.RuleFromConfig, withTexts(rules))
-}
-
-func withTexts(rules []*rule.Rule) []intercept.Rule {
-	all := make([]intercept.Rule, len(rules))
-	for n, r := range rules {
-		all[n] = intercept.Rule{Rule: r, Text: r.String()}
-	}
-	return all
+	i.gateway.Rules.Set(registry.RuleFromConfig, rules)
 }
 
 // ruleWarnings describes rules that never apply or that apply to everything.
@@ -51,7 +42,7 @@ func (i *Stack) AddRule(text string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return i.gateway.Rules.Add(intercept.Rule{Rule: r, Text: text})
+	return i.gateway.Rules.Add(r)
 }
 
 // ChangeRule replaces a rule of the UI.
@@ -60,7 +51,7 @@ func (i *Stack) ChangeRule(id uint64, text string) error {
 	if err != nil {
 		return err
 	}
-	return i.gateway.Rules.Change(id, intercept.Rule{Rule: r, Text: text})
+	return i.gateway.Rules.Change(id, r)
 }
 
 // SetRuleEnabled enables or disables a rule until this process ends.

@@ -212,7 +212,7 @@ func New(o Options) (*Stack, error) {
 		Mask: mask, Pins: i.pinStore, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.CacheListsOnExit,
 		AwaitStart: i.builds.AwaitBuild,
 	}})
-	i.gateway.Rules.Set(registry.RuleFromFlag, withTexts(o.Rules))
+	i.gateway.Rules.Set(registry.RuleFromFlag, o.Rules)
 	i.applyRules(o.Config)
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {

@@ -92,13 +92,14 @@ type Term struct {
 	Value  string // without quotes
 	// Unfinished terms, such as "server:", match every row.
 	Unfinished bool
+	Open       bool // the closing quote is missing
 }
 
 // Terms returns the terms of a text in order.
 func Terms(text string, fields []Field) []Term {
 	var terms []Term
 	for _, t := range tokens(text) {
-		term := Term{Raw: t.raw, Column: t.column, Not: t.not, Value: t.value}
+		term := Term{Raw: t.raw, Column: t.column, Not: t.not, Value: t.value, Open: t.open}
 		for i := range fields {
 			if path, ok := fields[i].called(t.name); ok && t.name != "" {
 				term.Field, term.Path = fields[i].Name, path

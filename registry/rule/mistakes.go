@@ -15,18 +15,32 @@ type Mistake struct {
 	Text string // the reason and the fix; it continues the key
 }
 
-// usable lists the actions with which a key has a meaning.
-var usable = map[string][]Action{
-	"text":    {Stop, Deny, Fail},
-	"result":  {Answer},
-	"code":    {Fail},
-	"delay":   {Delay, Answer, Fail, Deny, Truncate, Stale},
-	"timeout": {Stop, Freeze},
-	"default": {Stop},
-	"ask":     {Stop},
+// actionKeys are the keys that have a meaning only with some actions.
+var actionKeys = []struct {
+	name    string
+	actions []Action
+	isSet   func(*Rule) bool
+}{
+	{"result", []Action{Answer}, func(r *Rule) bool { return r.Result != nil }},
+	{"timeout", []Action{Stop, Freeze}, func(r *Rule) bool { return r.Timeout != 0 }},
+	{"default", []Action{Stop}, func(r *Rule) bool { return r.Default != "" }},
+	{"code", []Action{Fail}, func(r *Rule) bool { return r.Code != 0 }},
+	{"text", []Action{Stop, Deny, Answer, Fail}, func(r *Rule) bool { return r.Text != "" }},
+	{"ask", []Action{Stop}, func(r *Rule) bool { return r.Ask != "" }},
+	{"delay", []Action{Delay, Answer, Fail, Deny, Truncate, Stale}, func(r *Rule) bool { return r.Delay != 0 }},
 }
 
-// Mistakes returns all mistakes of a rule, in the order of the keys.
+// Keys returns the keys that have a meaning with an action, except those of all actions.
+func (a Action) Keys() (names []string) {
+	for _, key := range actionKeys {
+		if slices.Contains(key.actions, a) {
+			names = append(names, key.name)
+		}
+	}
+	return names
+}
+
+// Mistakes returns all mistakes of a rule.
 func (r *Rule) Mistakes() (all []Mistake) {
 	add := adder(&all)
 	all = append(all, r.whenMistakes()...)
@@ -37,21 +51,8 @@ func (r *Rule) Mistakes() (all []Mistake) {
 		return all
 	}
 	add(r.Then == Truncate && r.On == OnRequest, "on", "must be answer, because truncate changes answers; remove it")
-	add(r.Then == Stale && r.On == OnAnswer, "on", "must be request, because stale answers requests; remove it")
-	for _, one := range []struct {
-		key   string
-		given bool
-	}{
-		{"text", r.Text != ""},
-		{"result", r.Result != nil},
-		{"code", r.Code != 0},
-		{"delay", r.Delay != 0},
-		{"timeout", r.Timeout != 0},
-		{"default", r.Default != ""},
-		{"ask", r.Ask != ""},
-	} {
-		allowed := usable[one.key]
-		add(one.given && !slices.Contains(allowed, r.Then), one.key, "has no effect with \"then: %s\", only with %s; remove it", r.Then, anyOf(allowed))
+	for _, key := range actionKeys {
+		add(key.isSet(r) && !slices.Contains(key.actions, r.Then), key.name, "has no effect with \"then: %s\", only with %s; remove it", r.Then, anyOf(key.actions))
 	}
 	return append(all, r.valueMistakes()...)
 }
@@ -68,7 +69,8 @@ func adder(all *[]Mistake) func(is bool, key, format string, args ...any) {
 // valueMistakes returns missing values, and wrong ones of single keys.
 func (r *Rule) valueMistakes() (all []Mistake) {
 	add := adder(&all)
-	add(r.Then == Answer && r.Result == nil, "result", "is missing; add the object to answer, such as result: {content: [{type: text, text: ok}]}")
+	add(r.Then == Answer && r.Result == nil && r.Text == "", "result", "is missing; add the object to answer, such as result: {content: [{type: text, text: ok}]}, or a text")
+	add(r.Result != nil && r.Text != "", "text", "has no effect beside \"result\"; remove one of them")
 	add(r.Result != nil && (rawjson.Valid(r.Result) != nil || !rawjson.IsObject(r.Result)), "result", "must be a mapping")
 	add(r.Then == Delay && r.Delay == 0, "delay", "is missing; add the time to wait, such as delay: 2s")
 	add(r.Delay < 0 || r.Delay > maxTimeout, "delay", "must be from 0 to %s", duration(maxTimeout))
@@ -93,6 +95,10 @@ func (r *Rule) whenMistakes() (all []Mistake) {
 		switch problem := query.Parse(t.Raw, known).Problem(); {
 		case problem != "":
 			add(t, "%s", problem)
+		case slices.Contains(operators, t.Raw):
+			add(t, "%q would be searched as a word; all terms must match, and several terms of one field are alternatives; remove it or quote it", t.Raw)
+		case t.Open:
+			add(t, "%s has no closing quote; add it", t.Raw)
 		case t.Unfinished:
 			add(t, "%q has no value and would match everything; write the value without a space, or remove it", t.Raw)
 		case r.on() == OnRequest && slices.Contains(answerFields, t.Field):
@@ -103,6 +109,9 @@ func (r *Rule) whenMistakes() (all []Mistake) {
 	}
 	return all
 }
+
+// operators are words of other languages for filters.
+var operators = []string{"AND", "OR", "NOT", "&&", "||"}
 
 func anyOf(all []Action) string {
 	words := make([]string, len(all))

@@ -30,11 +30,11 @@ const (
 // Action is the effect of a rule.
 type Action string
 
-// Actions. Truncate needs an answer, Stale a request; the others work on both.
+// Actions. Truncate needs an answer; the others work on both.
 const (
 	Stop     Action = "stop"     // waits for the user
 	Deny     Action = "deny"     // answers with the error DENIED
-	Answer   Action = "answer"   // answers with Result
+	Answer   Action = "answer"   // answers with Result or Text
 	Delay    Action = "delay"    // waits for Delay
 	Fail     Action = "fail"     // answers with a JSON-RPC error
 	Drop     Action = "drop"     // never answers
@@ -70,8 +70,8 @@ type Rule struct {
 	When    string // "" selects everything
 	On      On     // "" means the natural one of the action
 	Then    Action
-	Text    string          // for the model, or the error's message
-	Result  json.RawMessage // with Answer
+	Text    string          // for the model, the error's message, or with Answer the content
+	Result  json.RawMessage // with Answer, unless Text is set
 	Code    int             // of the JSON-RPC error, with Fail; 0 means -32603
 	Delay   time.Duration   // with Delay; with others a wait before them
 	Timeout time.Duration   // with Stop; 0 means DefaultTimeout. With Freeze: 0 means an hour

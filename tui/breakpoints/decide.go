@@ -3,6 +3,7 @@ package breakpoints
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -259,10 +260,18 @@ func (r *Rules) fail(s *registry.StoppedRequest) tea.Cmd {
 	})
 }
 
+// whyNotRemember explains why no approval can be remembered, or returns "".
+func whyNotRemember(s *registry.StoppedRequest) string {
+	if s.On == "answer" || !slices.Contains(slices.Collect(maps.Values(methods)), s.Method) {
+		return "only calls of tools, prompts and resources can be remembered"
+	}
+	return ""
+}
+
 // remember asks for how long calls may pass after this one.
 func (r *Rules) remember(s *registry.StoppedRequest) tea.Cmd {
-	if s.On == "answer" {
-		return r.app.Complain("only requests can be remembered")
+	if why := whyNotRemember(s); why != "" {
+		return r.app.Complain("%s", why)
 	}
 	spec := form.Spec{
 		Intro:  "Sends this request unchanged. Later ones like it pass the rule.",

@@ -199,7 +199,7 @@ func (w *window) detailTitle() string {
 	switch r := w.selected(); {
 	case r.stop != nil:
 		since := termtext.Age(max(w.rules.app.Now().Sub(r.stop.Since), 0))
-		return name(r.stop) + ", stopped for " + since
+		return name(r.stop) + ", stopped " + since
 	case r.rule != nil:
 		return "Rule " + strconv.FormatUint(r.rule.ID, 10)
 	}

@@ -189,36 +189,27 @@ func (r *Rules) edit(e *registry.RuleEntry) tea.Cmd {
 	return tea.Batch(a.Push(d), d.Form.Start())
 }
 
-// actionFields are the members of a rule that only some actions use.
-var actionFields = map[rule.Action][]string{
-	rule.Stop: {"timeout", "default", "text", "ask"}, rule.Deny: {"text"}, rule.Answer: {"result", "delay"},
-	rule.Delay: {"delay"}, rule.Fail: {"code", "text"}, rule.Freeze: {"timeout"},
-}
-
 var memberSchemas = map[string]string{
 	"timeout": `{"type":"string","pattern":"^[0-9].*[a-z]$","description":"such as 30s; stop: 50s if empty"}`,
 	"default": `{"enum":["deny","send"],"description":"when time is up, or without a UI"}`,
-	"text":    `{"type":"string","description":"for the model, or the error's message"}`,
+	"text":    `{"type":"string","description":"for the model, the error's message, or the result's text"}`,
 	"ask":     `{"type":"boolean","title":"ask client","description":"also ask the client's user"}`,
-	"result":  `{"description":"JSON object that the client gets"}`,
+	"result":  `{"description":"JSON object that the client gets; or fill in the text"}`,
 	"delay":   `{"type":"string","pattern":"^[0-9].*[a-z]$","description":"such as 2s"}`,
 	"code":    `{"type":"integer","description":"of the JSON-RPC error"}`,
 }
-
-// required lists the members without which an action is invalid.
-var required = map[rule.Action]string{rule.Answer: "result", rule.Delay: "delay"}
 
 // ruleSchema returns the schema of the form of a rule.
 func ruleSchema(terms []string) json.RawMessage {
 	var actions []string
 	for _, action := range rule.Actions {
 		members := fmt.Sprintf(`"then":{"enum":[%q]}`, action)
-		for _, m := range actionFields[action] {
+		for _, m := range action.Keys() {
 			members += fmt.Sprintf(`,%q:%s`, m, memberSchemas[m])
 		}
 		must := `"then"`
-		if m := required[action]; m != "" {
-			must += fmt.Sprintf(`,%q`, m)
+		if action == rule.Delay {
+			must += `,"delay"`
 		}
 		actions = append(actions, fmt.Sprintf(`{"title":%q,"type":"object","properties":{%s},"required":[%s]}`, action, members, must))
 	}

@@ -251,7 +251,7 @@ func (w *window) Keys() keys.Table {
 			send = "send as it is"
 		}
 		set("open", "change", "send", send, "deny", "deny", "answer", "answer", "fail", "fail")
-		if r.stop.On != "answer" {
+		if whyNotRemember(r.stop) == "" {
 			set("remember", "remember")
 		}
 	case r.rule != nil:

@@ -83,6 +83,21 @@ func TestRulesOfTheCommandLineApplyOverStdio(t *testing.T) {
 	c.Ok("tools/call", stat)
 }
 
+func TestRulesAnswerWithATextOrThePreviousAnswer(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Merge(e2e.Filesystem(), []e2e.Obj{{"on": e2e.Obj{"tools/call stat": []e2e.Obj{{"do": "count"}}}}}))
+	c := w.Pipe("stdio", "--standalone", "--rule", `{when: "name:b_stat method:tools/call", then: answer, text: canned, count: 1}`,
+		"--rule", `{when: "method:tools/list", then: answer, text: canned}`, "--rule", `{when: "name:b_stat", on: answer, then: stale}`)
+	c.Init()
+	require.Equal(t, "canned", c.CallText("b_stat", e2e.Obj{}))
+	require.Contains(t, c.Fault("tools/list", nil).Message, "results of tools/list have none. Add a result to the rule.")
+	first := c.CallText("b_stat", e2e.Obj{})
+	require.Equal(t, first, c.CallText("b_stat", e2e.Obj{}), "the answer to the previous call")
+	require.NotEqual(t, first, c.CallText("b_stat", e2e.Obj{}))
+	require.Equal(t, 3, b.Count("tools/call"))
+}
+
 func TestWrongRulesPreventTheStart(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -95,7 +110,7 @@ func TestWrongRulesPreventTheStart(t *testing.T) {
 		{`--rule: column 13: unknown key "thn" in the rule; did you mean "then"?`, []string{"serve", "--rule", `{when: "x", thn: deny}`}},
 		{`--rule: rule 2: column 19: "then" in the rule must be stop`, []string{"serve", "--rule", good, "--rule", `{when: "x", then: deni}`}},
 		{`--rule: line 1: not valid YAML`, []string{"serve", "--rule", `{when: "x"`}},
-		{`--rule: column 2: "when" in the rule is wrong in column 1: "client:" has no value`, []string{"serve", "--rule", `{when: "client: x", then: deny}`}},
+		{`--rule: column 8: "when" in the rule is wrong in column 1: "client:" has no value`, []string{"serve", "--rule", `{when: "client: x", then: deny}`}},
 		{`--rule needs --standalone`, []string{"stdio", "--rule", good}},
 		{`--rule and --replay exclude each other`, []string{"serve", "--replay", "x.jsonl", "--rule", good}},
 	} {

@@ -129,6 +129,20 @@ func TestTruncatedAnswerPassesTheBridge(t *testing.T) {
 	c.Update(func() { c.Stray = nil })
 }
 
+func TestTheDefaultAppliesIfTheClientCannotAsk(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", dangerous())
+	w.Rules = []string{`{when: "name:=b_stat", then: stop, ask: client, default: send}`, `{when: "name:=b_wipe", then: stop, ask: client}`}
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+	c.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -32603, "message": "no window"} }
+	c.Init()
+	c.Ok("tools/call", stat)
+	m := c.Request("tools/call", e2e.Obj{"name": "b_wipe", "arguments": e2e.Obj{}})
+	require.Equal(t, "DENIED", e2e.Str(m.Result, "_meta", "goblin/error", "code"), "%s", m.Result)
+}
+
 // TestScriptsDoNotLoseTimeToQuestions answers later than the limit of the script.
 func TestScriptsDoNotLoseTimeToQuestions(t *testing.T) {
 	t.Parallel()
