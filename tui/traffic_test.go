@@ -86,7 +86,7 @@ func TestTrafficRowsShowArgumentsAndErrorsInsteadOfKnownServers(t *testing.T) {
 		Time: r.clock.now(), Server: "github", Method: "tools/call", Name: "github_put", Status: "success", Request: []byte(`{"arguments":{"n":2}}`),
 		Events: []registry.RuleEvent{{Rule: 3, Text: "stopped"}, {Rule: 3, Text: "sent\x1b[2J"}},
 	})
-	require.Regexp(t, `github_put +ok\* .*\[rule 3: stopped, sent\\x1b\[2J\] n=2`, r.refresh(registry.Traffic).screen())
+	require.Regexp(t, `github_put +ok\* .*\[rule 3: sent\\x1b\[2J\] n=2`, r.refresh(registry.Traffic).screen())
 	add("other", "success", `{}`, `{}`)
 	require.Regexp(t, `github +tools/call +other`, r.refresh(registry.Traffic).screen())
 	r.clock.advance(24 * time.Hour)

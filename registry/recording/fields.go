@@ -65,6 +65,7 @@ func Fields(row func(i int) *registry.TrafficRecord, bodies func(i int) (params,
 			params, response := bodies(i)
 			return append(plainTexts(nil, params), plainTexts(nil, response)...)
 		}},
+		text("rule", `what rules did, such as rule:denied; -rule:"" for anything`, func(r *registry.TrafficRecord) string { return registry.RuleSummary(r.Events) }),
 		text("session", "the client's session", func(r *registry.TrafficRecord) string { return r.Session }),
 	}
 }

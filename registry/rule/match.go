@@ -24,7 +24,7 @@ type Subject struct {
 var alwaysPassed = []string{"initialize", "server/discover", "ping"}
 
 // useless lists fields of traffic that mean nothing for a request that just arrived.
-var useless = []string{"dir", "since", "at"}
+var useless = []string{"dir", "since", "at", "rule"}
 
 // answerFields lists fields that only answers have.
 var answerFields = []string{"status", "err", "error", "ms", "size", "result"}

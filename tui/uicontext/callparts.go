@@ -91,8 +91,8 @@ func (a *Context) PastFailure(inv *registry.Invocation) string {
 	return a.failureText(&registry.TrafficRecord{Status: registry.StatusToolError, Response: inv.Result})
 }
 
-// CallTexts returns the arguments and the error of a recorded or running call. The steps of
-// rules precede the arguments. Arguments and error are "" for evicted bodies.
+// CallTexts returns the arguments and the error of a recorded or running call. The last step
+// of rules precedes the arguments. Arguments and error are "" for evicted bodies.
 func (a *Context) CallTexts(r *registry.TrafficRecord) (arguments, failure string) {
 	rec := *r
 	if full, ok := a.Reg.Traffic().Record(r.Seq); ok && r.Seq > 0 {
@@ -101,8 +101,9 @@ func (a *Context) CallTexts(r *registry.TrafficRecord) (arguments, failure strin
 	if rawjson.Valid(rec.Request) == nil {
 		arguments = a.ArgumentsText(rawjson.Get(rec.Request, "arguments"))
 	}
-	if steps := registry.RuleSummary(rec.Events); steps != "" {
-		arguments = strings.TrimSpace("[" + SanitizeLine(shorten(steps, maxFailure)) + "] " + arguments)
+	if n := len(rec.Events); n > 0 {
+		step := registry.RuleSummary(rec.Events[n-1:])
+		arguments = strings.TrimSpace("[" + SanitizeLine(shorten(step, maxFailure)) + "] " + arguments)
 	}
 	return arguments, a.failureText(&rec)
 }
