@@ -33,6 +33,9 @@ func ResolveSchema(raw []byte) (r *jsonschema.Resolved, err error) {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("invalid schema: %w", err)
 	}
+	if SchemaPatterns(doc) > maxPattern {
+		return nil, errPattern
+	}
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, fmt.Errorf("invalid schema: %w", err)
 	}

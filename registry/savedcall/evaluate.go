@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -180,11 +181,14 @@ func (d *document) check(c Check) string {
 		return termtext.Line(err.Error())
 	}
 	if c.Equals == nil {
-		wanted, err := regexp.Compile(c.Matches)
-		if err != nil { // its text may hold secrets
+		text := textOf(value)
+		wanted, err := compilePattern(c.Matches, text)
+		switch {
+		case errors.Is(err, errPattern):
+			return err.Error()
+		case err != nil: // its text may hold secrets
 			return "the pattern is invalid with the values of its variables"
-		}
-		if !wanted.MatchString(textOf(value)) {
+		case !wanted.MatchString(text):
 			return "got " + short(string(value))
 		}
 		return ""

@@ -159,6 +159,7 @@ func TestSchema(t *testing.T) {
 		{`{"$ref":"https://example.com/a.json"}`, ok, "references to other documents are not supported"},
 		{`{"$schema":"https://example.com/schema"}`, ok, "cannot validate version https://example.com/schema"},
 		{`{"$ref":"#"}`, ok, "outputSchema: it refers to itself"},
+		{`{"properties":{"n":{"pattern":"` + strings.Repeat(".{0,1000}", 20) + `"}}}`, ok, "outputSchema: the pattern is too complex"},
 		{`{"type":"objekt"}`, ok, `has type "object", want "objekt"`},
 		{`7`, ok, "outputSchema: "},
 		{`{"multipleOf":1e999999999}`, ok, "outputSchema: invalid schema: "},
@@ -226,6 +227,10 @@ func TestPathsThatTakeLongAreRefused(t *testing.T) {
 	deep := result(strings.Repeat(`{"a":`, 190) + "[" + strings.Repeat("1,", 100_000) + "1]" + strings.Repeat("}", 190))
 	deep.Stored = deep.Document()
 	const tooDeep = "the answer is too large or too deep for this path"
+	const tooComplex = "the pattern is too complex for this answer"
+	nested := result(`{"a":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "}")
+	short := result(`{"list":[` + strings.Repeat("1,", 5_000) + `1]}`)
+	long := result(`{"text":"` + strings.Repeat("a", 4<<20) + `"}`)
 	wide := result(`{"list":[` + strings.Repeat("1,", 50_000) + `1]}`)
 	for _, c := range []struct {
 		check  string
@@ -237,6 +242,14 @@ func TestPathsThatTakeLongAreRefused(t *testing.T) {
 		{`{same: true, ignore: $..b}`, deep, `same, ignoring $..b: path "$..b": ` + tooDeep},
 		{`{path: "$.list[?@ == $.list[0]]", exists: true}`, wide, `$.list[?@ == $.list[0]] exists: the answer is larger than 64 KiB, which is the limit for "$" in a filter`},
 		{`{path: "$.list[?@ > 1]", exists: false}`, wide, ""},
+		{`{path: "$.list[0,1]", exists: true}`, wide, ""},
+		{`{path: "$.a` + strings.Repeat("[0,0]", 30) + `", exists: false}`, nested, "$.a" + strings.Repeat("[0,0]", 30) + " does not exist: " + tooDeep},
+		{`{path: "$.list[?$.list[?$.list[?@ == 2]]]", exists: false}`, short, "$.list[?$.list[?$.list[?@ == 2]]] does not exist: " + tooDeep},
+		{`{path: "$.list[?search(@, '(.{0,500}x){1,2}z')]", exists: false}`, short, "$.list[?search(@, '(.{0,500}x){1,2}z')] does not exist: " + tooComplex},
+		{`{path: "$.list[?search(@, 'x\\u007b1000}y{1000}')]", exists: false}`, short, `$.list[?search(@, 'x\u007b1000}y{1000}')] does not exist: ` + tooComplex},
+		{`{path: "$.list[?match(@, '[0-9]+')]", exists: false}`, short, ""},
+		{`{path: $.text, matches: ".{0,999}z"}`, long, "$.text matches .{0,999}z: " + tooComplex},
+		{`{path: $.text, matches: "a$"}`, long, ""},
 	} {
 		assert.Equal(t, c.want, strings.Join(failures(t, "call", c.check, c.answer), "\n"), c.check)
 	}

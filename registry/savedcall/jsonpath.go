@@ -45,6 +45,9 @@ func parsePath(s string) (path *jsonpath.Path, err error) {
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "jsonpath: "))
 	}
+	if _, err := costOf(s); err != nil {
+		return nil, err
+	}
 	return path, nil
 }
 
@@ -65,9 +68,11 @@ func isMember(path, name string, below bool) bool {
 
 // document is a decoded answer.
 type document struct {
-	root  any
-	size  int // bytes
-	steps int // sum of the depths of all values
+	root   any
+	size   int // bytes
+	values int
+	depth  int
+	steps  int // sum of the depths of all values
 }
 
 func decodeDocument(text []byte) (*document, error) {
@@ -77,21 +82,22 @@ func decodeDocument(text []byte) (*document, error) {
 	if err := rawjson.Valid(text); err != nil {
 		return nil, err
 	}
-	depth, steps := nesting(text)
-	if depth > maxNested {
+	doc := &document{size: len(text)}
+	doc.depth, doc.steps, doc.values = nesting(text)
+	if doc.depth > maxNested {
 		return nil, fmt.Errorf("the answer is nested more than %d deep", maxNested)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	doc := &document{size: len(text), steps: steps}
 	if err := d.Decode(&doc.root); err != nil {
 		return nil, err
 	}
 	return doc, nil
 }
 
-// nesting returns the depth of a valid JSON text, and the sum of the depths of its values.
-func nesting(text []byte) (deepest, steps int) {
+// nesting returns the depth of a valid JSON text, the sum of the depths of its values and
+// their number.
+func nesting(text []byte) (deepest, steps, values int) {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -99,15 +105,17 @@ func nesting(text []byte) (deepest, steps int) {
 			i = rawjson.AfterString(text, i) - 1
 		case '{', '[':
 			depth++
+			values++
 			deepest = max(deepest, depth)
 			steps += depth
 		case ',':
 			steps += depth
+			values++
 		case '}', ']':
 			depth--
 		}
 	}
-	return deepest, steps
+	return deepest, steps, values + 1
 }
 
 // nodes returns the values that a path selects.
@@ -142,9 +150,16 @@ func (d *document) path(s string, deep bool) (*jsonpath.Path, error) {
 	_, filter, _ := strings.Cut(s, "?")
 	switch {
 	case deep && d.steps > maxSteps:
-		return nil, errors.New("the answer is too large or too deep for this path")
+		return nil, errCost
 	case strings.Contains(filter, "$") && d.size > maxRootFilter:
 		return nil, errors.New(`the answer is larger than 64 KiB, which is the limit for "$" in a filter`)
+	}
+	cost, err := costOf(s)
+	if err == nil {
+		err = d.permits(cost, strings.Count(s, ".."))
+	}
+	if err != nil {
+		return nil, err
 	}
 	return parsePath(s)
 }

@@ -30,7 +30,7 @@ func New(method string, params json.RawMessage) (c *Call, variables []string, er
 	case rawjson.Valid(params) != nil || !rawjson.IsObject(params):
 		return nil, nil, errors.New("the params of the request are missing or incomplete")
 	}
-	if depth, _ := nesting(params); depth > maxDepth {
+	if depth, _, _ := nesting(params); depth > maxDepth {
 		return nil, nil, fmt.Errorf("values are nested more than %d deep", maxDepth)
 	}
 	key := "name"

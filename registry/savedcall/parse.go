@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 	"goblin/registry/suggest"
 	"goblin/registry/termtext"
@@ -426,8 +428,10 @@ func (p *parser) pattern(n *yaml.Node) string {
 	if err != nil {
 		return s // reported
 	}
-	if _, err := regexp.Compile(sample); err != nil {
+	if size, err := definition.PatternSize(sample); err != nil {
 		p.failf(n.Line, `"matches": %v`, err)
+	} else if size > maxPattern {
+		p.failf(n.Line, `"matches": the pattern is too complex`)
 	}
 	return s
 }

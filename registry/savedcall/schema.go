@@ -39,7 +39,10 @@ func fits(schema, value []byte) (err error) {
 	if n := countValues(value); n > compare.MaxValues {
 		return fmt.Errorf("structuredContent has more than %d values", compare.MaxValues)
 	}
-	var content any
+	var content, doc any
+	if _ = json.Unmarshal(schema, &doc); definition.SchemaPatterns(doc) > maxMatching/max(1, len(value)) {
+		return errPattern
+	}
 	if err := json.Unmarshal(value, &content); err != nil { // a number too large for the library
 		return fmt.Errorf("structuredContent: %w", err)
 	}

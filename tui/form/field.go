@@ -11,6 +11,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
@@ -66,8 +67,8 @@ func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field 
 		f.Options = f.Options[:MaxOptions]
 	}
 	if def.Pattern != "" {
-		// The server checks ECMA 262 patterns that RE2 lacks.
-		f.pattern, _ = regexp.Compile(def.Pattern)
+		// The server checks complex patterns and those of ECMA 262 that RE2 lacks.
+		f.pattern, _ = definition.CompilePattern(def.Pattern)
 	}
 	initial := def.Default
 	if len(initial) == 0 && f.Required {
