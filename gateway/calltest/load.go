@@ -106,6 +106,9 @@ func find(root string) (files []string, err error) {
 				return fmt.Errorf("%s: more than %d nested folders", path, maxDepth)
 			}
 		case savedcall.IsFile(path) && !isFolder(path, e):
+			if err := checkLink(path, root); err != nil {
+				return err
+			}
 			if files = append(files, path); len(files) > maxCalls {
 				return fmt.Errorf("%s: more than %d saved calls", root, maxCalls)
 			}
@@ -132,7 +135,7 @@ func storedAnswer(call *savedcall.Call) ([]byte, error) {
 	if !slices.ContainsFunc(call.Expect, func(c savedcall.Check) bool { return c.Kind == savedcall.CheckSame }) {
 		return nil, nil
 	}
-	if err := checkLink(savedcall.AnswerFile(call.Path)); err != nil {
+	if err := checkLink(savedcall.AnswerFile(call.Path), filepath.Dir(call.Path)); err != nil {
 		return nil, err
 	}
 	text, err := state.Read(savedcall.AnswerFile(call.Path), maxStored)
@@ -145,14 +148,14 @@ func storedAnswer(call *savedcall.Call) ([]byte, error) {
 	return text, err
 }
 
-// checkLink refuses a symbolic link that leads out of its folder. An untrusted repository
-// may contain one, and runs read and replace the file.
-func checkLink(path string) error {
+// checkLink refuses a symbolic link that leads out of a folder. An untrusted repository may
+// contain one, and runs read and replace the file.
+func checkLink(path, folder string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil //nolint:nilerr // a missing file, or reading it reports the error
 	}
-	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	folder, err = filepath.EvalSymlinks(folder)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

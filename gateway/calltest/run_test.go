@@ -206,3 +206,22 @@ func TestAnnotationsContainNoControlCharacters(t *testing.T) {
 	require.NotContains(t, text, "\x1b")
 	require.Equal(t, 1, strings.Count(text, "\n"), text)
 }
+
+func TestLinksOutOfTheFolderAreNotRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.yaml"), []byte("of-another-program"), 0o600))
+	saved := filepath.Join(dir, "saved")
+	require.NoError(t, os.Mkdir(saved, 0o700))
+	require.NoError(t, os.Symlink("../private.yaml", filepath.Join(saved, "1.yaml")))
+	_, err := calltest.Load(saved)
+	require.ErrorContains(t, err, "1.yaml: is a link out of its folder")
+	require.NotContains(t, err.Error(), "of-another-program")
+
+	require.NoError(t, os.Remove(filepath.Join(saved, "1.yaml")))
+	require.NoError(t, os.WriteFile(filepath.Join(saved, "2.yaml"), []byte("call: x\n"), 0o600))
+	require.NoError(t, os.Symlink("2.yaml", filepath.Join(saved, "1.yaml")))
+	calls, err := calltest.Load(saved)
+	require.NoError(t, err)
+	require.Len(t, calls, 2)
+}
