@@ -65,7 +65,7 @@ func QuoteWord(s string) string {
 }
 
 func quotePOSIX(s string) string {
-	plain := s != "" && s[0] != '=' // zsh replaces =NAME by a path
+	plain := s != "" && s[0] != '=' && s[0] != '%' // zsh replaces =NAME by a path, fish %self by a number
 	for _, r := range s {
 		if r == '\n' || isInvisible(r) {
 			return quoteDollar(s)
@@ -101,7 +101,7 @@ func quoteDollar(s string) string {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == '\\':
-			b.WriteString(`\\`)
+			b.WriteString(`\134`) // fish reads \\ within quotes
 		case r == '\'' || r == '\n' || isInvisible(r):
 			for _, c := range []byte(s[i : i+n]) {
 				fmt.Fprintf(&b, `\%03o`, c)

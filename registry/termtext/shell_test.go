@@ -11,7 +11,7 @@ import (
 
 // hostile are words that run "touch hit" in a shell that parses them differently.
 var hostile = []string{
-	"", " ", "plain", "a b", "it's", "-x", "--", "#x", "{a,b}", "~", "=touch", "!!", "!x", "*", "?", "[a]", "a=b", "%PATH%", "世界", "\xff",
+	"", " ", "plain", "a b", "it's", "-x", "--", "#x", "{a,b}", "~", "=touch", "!!", "!x", "*", "?", "[a]", "a=b", "%PATH%", "%self", "世界", "\xff",
 	"`touch hit`", "$(touch hit)", "${x:-`touch hit`}", "; touch hit; #", "'; touch hit; '", "'; touch hit #", `\'; touch hit #`, `\\'; touch hit #`,
 	`"; touch hit; "`, `a\`, `\`, `\\`, `' \'; touch hit #`, "\n touch hit\n", "'\n; touch hit; '", "\x1b'; touch hit; '", "\x1b\\'; touch hit; '", "\u202e'; touch hit #",
 	"\x1b\"`touch hit`", "\x1b$(touch hit)", "\x7f%s%n'; touch hit; '", "&touch hit&", "|touch hit", ">hit", "<(touch hit)", "\x1b' >hit '",
@@ -131,6 +131,7 @@ func TestCommandsOfGoblinNameWhatTheyMean(t *testing.T) {
 		{"{a,b}", "goblin approve s '{a,b}'"},
 		{"`id`", "goblin approve s '`id`'"},
 		{"it's", `goblin approve s 'it'\''s'`},
+		{"%self", "goblin approve s '%self'"},
 		{"-x", "goblin approve -- s -x"},
 		{"--json", "goblin approve -- s --json"},
 		{"", "see: goblin approve"},
@@ -147,6 +148,7 @@ func TestCommandsOfGoblinNameWhatTheyMean(t *testing.T) {
 		require.Equal(t, !strings.HasPrefix(tt.want, "see"), CanQuote("s", tt.name))
 	}
 	require.Equal(t, "goblin login", Command("goblin login", nil))
+	require.Equal(t, `"$(printf '\033\134\047')"`, Portable(QuoteWord("\x1b\\'")), "fish reads two backslashes in quotes as one")
 	require.Equal(t, "goblin call a --args '{}' --config 'a b'", Command("goblin call", []string{"a"}, "--args", "{}", "--config", "a b"))
 	require.Equal(t, "goblin call --args '{}' -- -a", Command("goblin call", []string{"-a"}, "--args", "{}"))
 }

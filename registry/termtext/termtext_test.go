@@ -222,7 +222,7 @@ func TestWordsForShells(t *testing.T) {
 	for word, want := range map[string]string{
 		"npx": "npx", "@a/b@1.2": "@a/b@1.2", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "é": "'é'",
 		"a\nb": `$'a\012b'`, "\x1b[2J": `$'\033[2J'`,
-		"it's\na\\b": `$'it\047s\012a\\b'`, "=ls": "'=ls'", `a\b`: `'a\b'`, `a\'`: `'a'\\''\'''`, "\xff": `$'\377'`, "a\u2028b": `$'a\342\200\250b'`, "~": "'~'",
+		"it's\na\\b": `$'it\047s\012a\134b'`, "=ls": "'=ls'", `a\b`: `'a\b'`, `a\'`: `'a'\\''\'''`, "\xff": `$'\377'`, "a\u2028b": `$'a\342\200\250b'`, "~": "'~'",
 	} {
 		require.Equal(t, want, QuoteWord(word))
 	}
