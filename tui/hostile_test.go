@@ -137,3 +137,16 @@ func TestAPasteIsTextOrAMessage(t *testing.T) {
 	r.keys("ctrl+s")
 	require.Contains(t, r.backend.sentRequests(), `tools/call {"name":"github_search","arguments":{"a":"`+long+`"}}`)
 }
+
+// A terminal may interpret control characters when the user pastes.
+func TestCopiedContentControlsNoTerminal(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"a\tb\n\x1b[201~\ntouch hit\n": "a\tb\n\\x1b[201~\ntouch hit\n",
+		`{"a":"` + "\u202e" + `b"}`:      `{"a":"\u202eb"}`,
+	} {
+		r := newTestUI(t, 120, 40, "files")
+		r.app.Copy(content, "the content")()
+		require.Equal(t, want, r.clipboard())
+	}
+}

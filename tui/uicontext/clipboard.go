@@ -5,12 +5,15 @@ import (
 
 	"github.com/aymanbagabas/go-osc52/v2"
 	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry/termtext"
 )
 
 // largest text that terminals accept by OSC 52, in bytes
 const maxCopied = 1 << 20
 
-// Copy puts text into the terminal's clipboard (OSC 52).
+// Copy puts text into the terminal's clipboard (OSC 52). Characters that control a terminal
+// become visible, because a terminal may interpret them when the user pastes.
 func (a *Context) Copy(text, what string) tea.Cmd {
 	switch {
 	case text == "":
@@ -18,6 +21,11 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 	case len(text) > maxCopied:
 		return a.Complain("%s has %s, the clipboard's limit is %s; %s opens it, %s saves it", what, FormatSize(int64(len(text))), FormatSize(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
 	}
+	safe := termtext.Text
+	if json.Valid([]byte(text)) {
+		safe = termtext.JSON
+	}
+	text = safe(text)
 	sequence := osc52.New(text).String()
 	if a.Term.Getenv("TMUX") != "" {
 		// tmux accepts the first one with set-clipboard, and passes on the second one
