@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"slices"
 	"strings"
+	"unicode"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -26,8 +28,8 @@ func (a *app) showHelp() tea.Cmd {
 	groups := make(map[string][]help.Line)
 	for i := range a.keys {
 		if b := &a.keys[i]; b.Where&focus != 0 {
-			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.SearchWords
-			groups[b.Group] = append(groups[b.Group], help.Line{Key: help.KeyText(b), Effect: b.Long, Why: uicontext.SanitizeLine(a.whyDisabled(b)), SearchText: also})
+			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.SearchWords + " " + b.Long
+			groups[b.Group] = append(groups[b.Group], help.Line{Key: help.KeyText(b), Effect: a.effectHere(b), Why: uicontext.SanitizeLine(a.whyDisabled(b)), SearchText: also})
 		}
 	}
 	var all []help.Section
@@ -47,6 +49,32 @@ func (a *app) showHelp() tea.Cmd {
 	}
 	all = append(all, help.Section{Title: "Mouse", Lines: help.Lines(help.MouseKeys())})
 	return a.Push(help.New(a.Context, "Help: "+a.focusName(), all))
+}
+
+// effectHere returns what a key does in the focused part. "Sort (time line: group)"
+// becomes "Group" in the time line and "Sort" elsewhere.
+func (a *app) effectHere(b *keys.Binding) string {
+	usual, special, ok := strings.Cut(strings.TrimSuffix(b.Long, ")"), " (")
+	where, effect, isPlace := strings.Cut(special, ": ")
+	if !ok || !isPlace {
+		return b.Long
+	}
+	here, _ := a.Panes[a.Open].Tab()
+	part := "lists"
+	switch {
+	case a.Inside:
+		part = "detail"
+	case a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTimeline:
+		part = "time line"
+	}
+	isHere := strings.EqualFold(where, here) || where == part || where == "traffic" && a.Open == pane.PaneLogs && a.Logs().IsTraffic()
+	switch {
+	case isHere:
+		return strings.ToUpper(effect[:1]) + effect[1:]
+	case slices.Contains([]string{"detail", "lists", "traffic", "time line"}, where) || unicode.IsUpper(rune(where[0])):
+		return usual
+	}
+	return b.Long
 }
 
 func groupOrder(in keymap.Place) []string {

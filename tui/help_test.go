@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,6 +41,22 @@ func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
 	require.Contains(t, r.line("Repeat the last call"), "(no calls yet)")
 	r = newExampleUI(t, 80, 24, plainEnv).keys("4 ?")
 	require.Contains(t, r.screen(), "(only templates are expanded; enter reads a resource)", "on its own line if it does not fit")
+}
+
+func TestHelpNamesTheEffectInTheFocusedPart(t *testing.T) {
+	t.Parallel()
+	r := newExampleUI(t, 120, 60, plainEnv)
+	for keys, effects := range map[string][]string{
+		"1 ?":   {"r  Restart the server  ", "D  Remove the server  ", "/  Filter the list  "},
+		"4 ?":   {"r  Fetch the content again  ", "y  Copy the URI or name  ", "H  List reads and updates  "},
+		"4 l ?": {"/  Search the text  "},
+		"5 ] ?": {"y  Copy the JSON-RPC  ", "X  Cancel the request  ", "o  Sort: next column / reverse  "},
+	} {
+		screen := regexp.MustCompile(` {2,}`).ReplaceAllString(r.keys("esc esc esc "+keys).screen(), "  ")
+		for _, effect := range effects {
+			require.Contains(t, screen, effect, keys)
+		}
+	}
 }
 
 func TestHelpIsSearched(t *testing.T) {

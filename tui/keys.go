@@ -76,8 +76,8 @@ func (a *app) goKeys() keys.Table {
 
 func (a *app) moveKeys() keys.Table {
 	return keys.Table{
-		{ID: "down", Long: "One row down (detail: one line)", Run: a.scroll("down")},
-		{ID: "up", Long: "One row up (detail: one line)", Run: a.scroll("up")},
+		{ID: "down", Long: "One row down (detail: one line down)", Run: a.scroll("down")},
+		{ID: "up", Long: "One row up (detail: one line up)", Run: a.scroll("up")},
 		{ID: "half-down", Long: "Half a page down", Run: a.scroll("half-down")},
 		{ID: "half-up", Long: "Half a page up", Run: a.scroll("half-up")},
 		{ID: "page-down", Long: "A page down", Run: a.scroll("page-down")},
@@ -86,32 +86,32 @@ func (a *app) moveKeys() keys.Table {
 		{ID: "bottom", Long: "Last row (detail: last line)", Run: a.scroll("bottom")},
 		{ID: "next-row", Hint: "next row", Long: "Detail: show the next row", Run: func() tea.Cmd { return a.NextRow(1) }},
 		{ID: "previous-row", Long: "Detail: show the previous row", Run: func() tea.Cmd { return a.NextRow(-1) }},
-		{ID: "line", Long: "Go to a line (lists: a row) by its number", Names: []string{"line"}, SearchWords: "jump number", Run: a.AskLine},
+		{ID: "line", Long: "Go to a line by number (lists: go to a row)", Names: []string{"line"}, SearchWords: "jump number", Run: a.AskLine},
 	}
 }
 
 func (a *app) findKeys() keys.Table {
 	return keys.Table{
-		{ID: "filter", Hint: "filter", Long: "Filter the list (detail: search)", Names: []string{"filter", "search"}, SearchWords: "find look for", Run: a.startFilter},
+		{ID: "filter", Hint: "filter", Long: "Filter the list (detail: search the text)", Names: []string{"filter", "search"}, SearchWords: "find look for", Run: a.startFilter},
 		{ID: "next-match", Hint: "next", Long: "Next match in the detail", WhyDisabled: a.whyNotSearched, Run: a.searchStep((*viewer.View).Next)},
 		{ID: "previous-match", Long: "Previous match in the detail", WhyDisabled: a.whyNotSearched, Run: a.searchStep((*viewer.View).Prev)},
 		{ID: "only-matches", Hint: "only matches", Long: "Detail: show only lines that match the search", Names: []string{"only-matches"}, SearchWords: "grep filter lines", Run: func() tea.Cmd { return a.OnlyMatches(a.startFilter) }},
 		{ID: "server-facet", Long: "Filter by server", Names: []string{"server"}, SearchWords: "narrow filter by", Run: a.filterList("server", "Servers")},
 		{ID: "mime-facet", Long: "Filter by MIME type", Names: []string{"mime", "type"}, SearchWords: "narrow filter by type", Run: a.filterList("mime", "MIME types")},
 		{ID: "method-facet", Long: "Filter traffic by method", Names: []string{"method"}, SearchWords: "narrow filter by", Run: a.filterList("method", "Methods")},
-		{ID: "sort", Hint: "sort", Long: "Sort: next column / reverse (time line: group)", Names: []string{"sort"}, SearchWords: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.SortNext) }},
+		{ID: "sort", Hint: "sort", Long: "Sort: next column / reverse (time line: next grouping)", Names: []string{"sort"}, SearchWords: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.SortNext) }},
 		{ID: "sort-column", Long: "Sort: next column, without reversing", SearchWords: "order head", Run: func() tea.Cmd { return a.sort(list.Rows.SortNextColumn) }},
 	}
 }
 
 func (a *app) doKeys() keys.Table {
 	return keys.Table{
-		{ID: "open", Hint: "open", Long: "Show the detail and fetch the content", SearchWords: "read show content", Run: a.FocusDetail},
+		{ID: "open", Hint: "open", Long: "Show detail and content (Servers: start or diagnose)", SearchWords: "read show content", Run: a.FocusDetail},
 		{ID: "call", Hint: "call", Long: "Call, get or expand (traffic: call again)", Names: []string{"call", "get", "expand"}, SearchWords: "run execute invoke try use tool prompt template"},
 		{ID: "repeat", Long: "Repeat the last call with the same arguments", Names: []string{"repeat"}, WhyDisabled: keys.DisabledUnless("no calls yet", func() bool { return a.Calls.Last != nil }), SearchWords: "again rerun replay", Run: func() tea.Cmd { return dialog.Again(a.Context, *a.Calls.Last) }},
-		{ID: "past", Long: "List past calls, or a resource's reads and updates", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPastCalls, SearchWords: "history earlier results", Run: a.showPastCalls},
-		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call (traffic: any request)", Names: []string{"cancel"}, WhyDisabled: a.whyNotCancel, SearchWords: "stop abort kill interrupt", Run: a.cancel},
-		{ID: "answer", Long: "Answer a server's request, or add a server", Names: []string{"answer"}, WhyDisabled: a.whyNotAnswer, SearchWords: "elicitation sampling reply question new", Run: a.answer},
+		{ID: "past", Long: "List past calls (Resources: list reads and updates)", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPastCalls, SearchWords: "history earlier results", Run: a.showPastCalls},
+		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call (traffic: cancel the request)", Names: []string{"cancel"}, WhyDisabled: a.whyNotCancel, SearchWords: "stop abort kill interrupt", Run: a.cancel},
+		{ID: "answer", Long: "Answer a server's request (Servers: add a server)", Names: []string{"answer"}, WhyDisabled: a.whyNotAnswer, SearchWords: "elicitation sampling reply question new", Run: a.answer},
 		{ID: "break", Hint: "break", Long: "Add a rule for such requests, or show it", Names: []string{"break"}, WhyDisabled: func() string { return a.ruleTarget().Reason }, SearchWords: "breakpoint stop deny delay fail fault rule", Run: func() tea.Cmd { return a.rules.Add(a.ruleTarget()) }},
 		{ID: "compare", Hint: "compare", Long: "Mark the call for a comparison; on another: compare", Names: []string{"compare", "diff"}, WhyDisabled: a.whyNotCompare, SearchWords: "difference mark two calls"},
 		{ID: "compare-definition", Long: "Mark the definition; on another: compare", Names: []string{"compare-definition"}, SearchWords: "difference two tools prompts"},
@@ -121,12 +121,12 @@ func (a *app) doKeys() keys.Table {
 		{ID: "subscribed", Long: "Show subscribed resources only, or all", Names: []string{"subscribed"}, SearchWords: "watched only"},
 		{ID: "subscriptions", Long: "List subscriptions with holders and updates", Names: []string{"subscriptions", "subs"}, SearchWords: "watches who holds", Run: a.ShowSubscriptions},
 		{ID: "templates", Hint: "templates", Long: "Switch between resources and templates", Names: []string{"templates"}, SearchWords: "expand"},
-		{ID: "reload", Hint: "reload", Long: "Fetch the content again (Servers: restart)", Names: []string{"reload"}, SearchWords: "refresh restart fetch again read"},
+		{ID: "reload", Hint: "reload", Long: "Fetch the content again (Servers: restart the server)", Names: []string{"reload"}, SearchWords: "refresh restart fetch again read"},
 		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server", Names: []string{"toggle"}, SearchWords: "off on turn stop start disable"},
 		{ID: "switch", Hint: "disable/enable", Long: "Disable or enable it for clients (of the chosen profile)", Names: []string{"off", "on"}, SearchWords: "disable enable hide tool"},
 		{ID: "seen", Hint: "hide dim rows", Long: "Hide or show entries that clients don't see", Names: []string{"seen"}, SearchWords: "hide dimmed profile hidden"},
 		{ID: "view", Long: "Choose a profile to see what its clients see", Names: []string{"view", "profile"}, SearchWords: "clients", Run: func() tea.Cmd { return dialog.NewProfileChooser(a.Context) }},
-		{ID: "remove", Long: "Remove the server, or delete the saved call", Names: []string{"remove"}, SearchWords: "delete"},
+		{ID: "remove", Long: "Remove the server (Saved: delete the call)", Names: []string{"remove"}, SearchWords: "delete"},
 		{ID: "edit-server", Hint: "edit", Long: "Edit the server's entry in the config by a form", Names: []string{"edit-server"}, WhyDisabled: func() string { return a.servers().WhyNotEdit(a.CursorServer()) }, SearchWords: "change variable env args url header timeout configure", Run: func() tea.Cmd { return a.servers().Edit(a.CursorServer()) }},
 		{ID: "config", Long: "Edit the config in $EDITOR, at the server's line", Names: []string{"config"}, WhyDisabled: func() string { return a.servers().NoEditReason() }, SearchWords: "edit file yaml settings reload", Run: func() tea.Cmd { return dialog.EditConfig(a.Context, a.CursorServer()) }},
 		{ID: "log-in", Hint: "log in", Long: "Log in to the server in your browser", WhyDisabled: a.whyNotLogIn, SearchWords: "login oauth sign authenticate", Run: a.logIn},
@@ -136,12 +136,12 @@ func (a *app) doKeys() keys.Table {
 
 func (a *app) keepKeys() keys.Table {
 	return keys.Table{
-		{ID: "copy", Hint: "copy", Long: "Copy the URI or name (traffic: the JSON-RPC)", Names: []string{"copy"}, SearchWords: "yank clipboard", Run: a.copyName},
-		{ID: "copy-content", Long: "Copy the raw content (traffic: command or program)", Names: []string{"copy-content"}, SearchWords: "yank clipboard curl typescript python command result text", Run: a.copyContent},
-		{ID: "pager", Long: "Open in $PAGER without escape codes (Servers: stderr)", Names: []string{"pager", "less"}, SearchWords: "less view read whole stderr", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) }},
+		{ID: "copy", Hint: "copy", Long: "Copy the URI or name (traffic: copy the JSON-RPC)", Names: []string{"copy"}, SearchWords: "yank clipboard", Run: a.copyName},
+		{ID: "copy-content", Long: "Copy the raw content (traffic: copy as command or program)", Names: []string{"copy-content"}, SearchWords: "yank clipboard curl typescript python command result text", Run: a.copyContent},
+		{ID: "pager", Long: "Open in $PAGER without escape codes (Servers: show stderr)", Names: []string{"pager", "less"}, SearchWords: "less view read whole stderr", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) }},
 		{ID: "editor", Long: "Open in $EDITOR without escape codes", Names: []string{"editor", "edit"}, SearchWords: "vim view open", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) }},
 		{ID: "save", Long: "Save the raw content to a file", Names: []string{"save", "write"}, SearchWords: "write download export file", Run: func() tea.Cmd { return dialog.Save(a.Context, a.Content()) }},
-		{ID: "inspect", Long: "Show requests about the item (traffic: the item)", Names: []string{"inspect"}, WhyDisabled: a.whyNotInspect, SearchWords: "traffic requests json-rpc debug log", Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
+		{ID: "inspect", Long: "Show requests about the item (traffic: show the item)", Names: []string{"inspect"}, WhyDisabled: a.whyNotInspect, SearchWords: "traffic requests json-rpc debug log", Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
 		{ID: "clear", Long: "Remove the cached content of the item", Names: []string{"clear"}, SearchWords: "cache", Run: a.clearCached},
 	}
 }
@@ -167,8 +167,8 @@ func (a *app) textKeys() keys.Table {
 		{ID: "fold-node", Long: "Fold the first visible JSON node (click: any node)", Names: []string{"fold-node"}, SearchWords: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].ToggleNode(0, true) }},
 		{ID: "query", Long: "Filter JSON by a path, such as items[*].name", Names: []string{"path", "query"}, SearchWords: "jq jsonpath select", Run: a.QueryContent},
 		{ID: "wrap", Long: "Toggle line wrapping in the detail", Names: []string{"wrap"}, SearchWords: "long lines break", Run: a.Rewrap},
-		{ID: "sideways", Long: "Scroll long lines right (time line: later)", SearchWords: "scroll horizontally right", Run: a.scrollSideways(8)},
-		{ID: "sideways-back", Hint: "scroll", Long: "Scroll long lines left (time line: earlier)", SearchWords: "scroll horizontally left", Run: a.scrollSideways(-8)},
+		{ID: "sideways", Long: "Scroll long lines right (time line: show later)", SearchWords: "scroll horizontally right", Run: a.scrollSideways(8)},
+		{ID: "sideways-back", Hint: "scroll", Long: "Scroll long lines left (time line: show earlier)", SearchWords: "scroll horizontally left", Run: a.scrollSideways(-8)},
 	}
 }
 

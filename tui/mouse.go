@@ -93,7 +93,7 @@ func (a *app) openMenu(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		if b.Where&p.Place() == 0 || a.runOf(b) == nil || !slices.Contains(rowGroups, b.Group) || slices.Contains(otherActions, b.ID) {
 			continue
 		}
-		items = append(items, dialog.MenuItem{Keys: b.Keys, Text: b.Long, Why: a.whyDisabled(b), Run: func() tea.Cmd { return a.run(b) }})
+		items = append(items, dialog.MenuItem{Keys: b.Keys, Text: a.effectHere(b), Why: a.whyDisabled(b), Run: func() tea.Cmd { return a.run(b) }})
 	}
 	title := p.Item().Listed
 	if title == "" {
