@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -179,8 +180,11 @@ func TestEscCancelsTheTestOfAChange(t *testing.T) {
 	r.keys("1 ctrl+e ctrl+u n e w ctrl+s")
 	test := r.app.Update(keyOf("y"))
 	require.Contains(t, r.screen(), "testing, esc cancels")
-	r.keys("ctrl+s")
+	r.clock.advance(3 * time.Second)
+	require.Contains(t, r.screen(), "testing, esc cancels, 3 s")
+	r.keys("ctrl+s x")
 	require.NotContains(t, r.screen(), "Save this change?", "the test runs")
+	require.NotContains(t, r.screen(), "newx", "its values stay")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "test cancelled; nothing was saved")
 	r.send(runFirst(test), 0)

@@ -63,7 +63,7 @@ func (p *serverCheck) command() (path string, ok bool) {
 		return "", false
 	}
 	list := pathOf(env)
-	text := fmt.Sprintf("%q not found in PATH (%s)", p.s.Command, short(list, 200))
+	text := fmt.Sprintf("%q not found in PATH (%s)", p.s.Command, short(list, 60))
 	if list == "" {
 		text = fmt.Sprintf("%q not found: PATH is empty", p.s.Command)
 	}

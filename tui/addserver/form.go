@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -299,7 +300,7 @@ func (d *search) push(heading string, spec form.Spec, build func(args json.RawMe
 			return false
 		}
 		cancel()
-		cancel, f.Title = nil, heading
+		cancel, f.Testing = nil, time.Time{}
 		f.Form.ShowError("test cancelled; nothing was added")
 		return true
 	}
@@ -315,7 +316,7 @@ func (d *search) push(heading string, spec form.Spec, build func(args json.RawMe
 		}
 		ctx, end := context.WithCancel(a.Ctx)
 		cancel = end
-		f.Title = heading + ": testing, " + a.KeyOf("form.cancel") + " cancels"
+		f.Testing = a.Now()
 		f.Form.ShowError("")
 		untested := failed == string(args)
 		return func() tea.Msg {
@@ -327,7 +328,7 @@ func (d *search) push(heading string, spec form.Spec, build func(args json.RawMe
 				if cancelled && !added {
 					return nil
 				}
-				cancel, f.Title = nil, heading
+				cancel, f.Testing = nil, time.Time{}
 				switch {
 				case added:
 					a.Drop(f)

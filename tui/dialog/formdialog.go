@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/termtext"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/uicontext"
@@ -28,12 +30,24 @@ type FormDialog struct {
 	Interrupt func() bool
 	// Save saves the values as a call; nil: the form is no call.
 	Save func(args, meta json.RawMessage) tea.Cmd
-	h    int // largest height so far
+	// Testing is when a test of the values began. Zero: none runs. Meanwhile the values
+	// can't be changed.
+	Testing time.Time
+	h       int // largest height so far
 
 	cancel context.CancelFunc // of the running completion
 }
 
-func (d *FormDialog) Heading() string { return d.Title }
+func (d *FormDialog) Heading() string {
+	if d.Testing.IsZero() {
+		return d.Title
+	}
+	text := d.Title + ": testing, " + d.Screen.KeyOf("form.cancel") + " cancels"
+	if took := d.Screen.Now().Sub(d.Testing); took >= time.Second {
+		text += ", " + termtext.Age(took)
+	}
+	return text
+}
 
 func (d *FormDialog) Size(w, h int) (int, int) {
 	w = min(w, 100)
@@ -58,6 +72,9 @@ func (d *FormDialog) Update(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		return d.Save(args, meta)
+	}
+	if key, ok := msg.(tea.KeyMsg); ok && !d.Testing.IsZero() && d.Screen.Actions.In(keymap.InForm)[keys.KeyName(key)] != "form.cancel" {
+		return d.Screen.Complain("the test runs; %s cancels it", d.Screen.KeyOf("form.cancel"))
 	}
 	action, cmd := d.Form.Update(msg)
 	if action == form.None && d.warned {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -112,7 +113,7 @@ func (e *editor) interrupt() bool {
 		return false
 	}
 	e.cancel()
-	e.cancel, e.form.Title = nil, e.title
+	e.cancel, e.form.Testing = nil, time.Time{}
 	e.form.Form.ShowError("test cancelled; nothing was saved")
 	return true
 }
@@ -303,7 +304,7 @@ func (e *editor) save(edit report.ServerEdit, args string, test bool) tea.Cmd {
 	if test {
 		e.cancel = cancel
 		e.form.Form.ShowError("")
-		e.form.Title = e.title + ": testing, " + a.KeyOf("form.cancel") + " cancels"
+		e.form.Testing = a.Now()
 	}
 	return func() tea.Msg {
 		var result report.Reload
@@ -322,7 +323,7 @@ func (e *editor) save(edit report.ServerEdit, args string, test bool) tea.Cmd {
 			if cancelled && !saved {
 				return nil
 			}
-			e.cancel, e.form.Title = nil, e.title
+			e.cancel, e.form.Testing = nil, time.Time{}
 			switch {
 			case err != nil:
 				return e.fail(err, edit.Values)
