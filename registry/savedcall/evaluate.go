@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
-	"regexp"
 	"strings"
 
 	"goblin/registry/compare"
