@@ -36,11 +36,17 @@ const (
 //
 // File watches directories, since editors and deployments replace the file.
 func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
+	follow(ctx, path, func(now state) bool { return read != nil && !now.same(state{read, now.readable}) }, changed)
+}
+
+// follow is File with a function that decides about the first state. The state is read
+// before changed is called, so later changes are noticed, too.
+func follow(ctx context.Context, path string, differs func(now state) bool, changed func()) {
 	w := &watcher{path: path}
 	defer w.close()
 	w.updateFolders()
 	seen := w.state()
-	if before := (state{read, seen.readable}); read != nil && !before.same(seen) {
+	if differs(seen) {
 		changed()
 	}
 	ticker := time.NewTicker(pollInterval)
@@ -84,13 +90,7 @@ func Latest(ctx context.Context, path string, paths <-chan string, changed func(
 		one, stop := context.WithCancel(ctx)
 		var watch sync.WaitGroup
 		if path != "" {
-			watch.Go(func() {
-				read, _ := os.Stat(path) // nil if missing
-				if came {
-					changed()
-				}
-				File(one, path, read, changed)
-			})
+			watch.Go(func() { follow(one, path, func(state) bool { return came }, changed) })
 		}
 		next := path
 		for next == path && ctx.Err() == nil {

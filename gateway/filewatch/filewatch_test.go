@@ -220,3 +220,22 @@ func TestAChangeBeforeTheFirstLookIsSeen(t *testing.T) {
 		require.Equal(t, 1, seen)
 	}
 }
+
+// The file may be created while a new path is handled.
+func TestAFileThatAppearsWhileItsPathIsReportedIsSeen(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	paths := make(chan string, 1)
+	paths <- path
+	seen := 0
+	filewatch.Latest(ctx, "", paths, func() {
+		if seen++; seen == 1 {
+			write(t, path, "created")
+		} else {
+			cancel()
+		}
+	})
+	require.Equal(t, 2, seen)
+}
