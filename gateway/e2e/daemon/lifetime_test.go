@@ -145,11 +145,10 @@ func TestDaemonsLogTellsItsBeginningAndItsEnd(t *testing.T) {
 			w.Gateway["linger"] = test.linger
 			w.Backend("unset", e2e.Shop(), e2e.Obj{"env": e2e.Obj{"K": "${UNSET_FOR_SURE}"}})
 			c := w.Bridged()
-			log := w.DaemonLog()
-			require.Contains(t, log, "daemon started")
-			require.Contains(t, log, w.Config)
-			require.Contains(t, log, "${UNSET_FOR_SURE} is not set")
-			require.NotContains(t, log, "daemon stopped")
+			for _, text := range []string{"daemon started", w.Config, "${UNSET_FOR_SURE} is not set"} {
+				e2e.Eventually(t, text, func() bool { return strings.Contains(w.DaemonLog(), text) })
+			}
+			require.NotContains(t, w.DaemonLog(), "daemon stopped")
 			test.end(w, c)
 			e2e.Eventually(t, "the end to be logged", func() bool {
 				return strings.Contains(w.DaemonLog(), fmt.Sprintf("msg=\"daemon stopped\" why=%q", test.why))

@@ -204,6 +204,12 @@ func (h *harmed) usable() {
 	}), "the server is usable within 15 s")
 }
 
+// logs expects a text in the log. Its last lines arrive after the answers that they precede.
+func (h *harmed) logs(text string) {
+	h.T.Helper()
+	require.True(h.T, h.until(wide, func() bool { return strings.Contains(h.Prog.Stderr.String(), text) }), "the log has %q", text)
+}
+
 // until polls cond until it is true or the limit is reached.
 func (h *harmed) until(limit time.Duration, cond func() bool) bool {
 	for began := time.Now(); time.Since(began) < limit || time.Since(began) < limit+h.slack(began); time.Sleep(10 * time.Millisecond) {

@@ -81,7 +81,7 @@ var faults = []fault{
 			h.failsWithin(soon, id, "CONNECTION_ERROR")
 		}
 		h.usable()
-		require.Contains(h.T, h.Prog.Stderr.String(), "assertion failed", "its last stderr lines are in the log")
+		h.logs("assertion failed")
 	}},
 	{row: "B11_half_an_answer_is_none", mode: "crash-midline", check: diesInACall},
 	{row: "B13_is_started_again", mode: "exit-after", check: func(h *harmed) {
@@ -237,7 +237,7 @@ var faults = []fault{
 		require.Equal(h.T, "fault", h.CallText("bad_fault", e2e.Obj{}))
 		h.WaitNote("notifications/tools/list_changed", nil)
 		h.WaitListed("tools", "bad_more", true)
-		require.True(h.T, h.until(wide, func() bool { return strings.Contains(h.Prog.Stderr.String(), "more") }), "the log reports it")
+		h.logs("more")
 	}},
 
 	// Servers over HTTP, from the start or after a call.
@@ -247,7 +247,7 @@ var faults = []fault{
 	{row: "B42_asks_for_a_login", mode: "http-401", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
 		h.failsWithin(soon, h.call("bad_echo", e2e.Obj{}))
 		h.state("needs login")
-		require.Contains(h.T, h.Prog.Stderr.String(), "goblin login bad")
+		h.logs("goblin login bad")
 		require.NotContains(h.T, h.Prog.Stderr.String(), "passwd")
 	}},
 	{row: "B42_asks_for_a_login", mode: "http-401", check: func(h *harmed) {
@@ -279,7 +279,7 @@ var faults = []fault{
 	{row: "B46_nothing_goes_to_another_origin", mode: "http-redirect", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, entry: secretHeader, check: func(h *harmed) {
 		neverStarts(h)
 		require.Zero(h.T, h.stolen())
-		require.Contains(h.T, h.Prog.Stderr.String(), "another origin", "why it failed")
+		h.logs("another origin")
 	}},
 	{row: "B46_nothing_goes_to_another_origin", mode: "http-redirect", entry: secretHeader, check: func(h *harmed) {
 		failsCalls(h)
@@ -325,7 +325,7 @@ func neverStarts(h *harmed) {
 	h.failsWithin(soon, h.call("bad_echo", e2e.Obj{}))
 	h.state("failed")
 	require.Empty(h.T, h.badTools())
-	require.Contains(h.T, h.Prog.Stderr.String(), "bad", "the log names it")
+	h.logs("bad")
 }
 
 func diesInACall(h *harmed) {
