@@ -38,7 +38,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 			p := modes[tc.mode](w)
 			tc.end(p)
 			require.Empty(t, w.Survivors("", exitLimit, nil))
-			require.Zero(t, p.Ends(time.Second))
+			require.Zero(t, p.Ends(e2e.Patience))
 		})
 	}
 	t.Run("P01 end of input", func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		require.NotEmpty(t, c.Names("tools"))
 		c.Close()
 		require.Empty(t, w.Survivors("", exitLimit, nil))
-		require.Zero(t, c.Prog.Ends(time.Second))
+		require.Zero(t, c.Prog.Ends(e2e.Patience))
 	})
 	t.Run("P01 the last client of a daemon", func(t *testing.T) {
 		t.Parallel()
@@ -86,7 +86,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		}
 		require.NoError(t, person.Close())
 		require.Empty(t, w.Survivors("", exitLimit, nil))
-		p.Ends(time.Second)
+		p.Ends(e2e.Patience)
 	})
 }
 
@@ -106,7 +106,7 @@ func TestP06_ProcessThatHoldsThePipesOfAServer(t *testing.T) {
 			require.Len(t, grandchildren(w), 1)
 			p.Signal(syscall.SIGTERM)
 			require.Empty(t, w.Survivors("", exitLimit, nil))
-			require.Zero(t, p.Ends(time.Second))
+			require.Zero(t, p.Ends(e2e.Patience))
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestServersOfACommandEndWithIt(t *testing.T) {
 	w.Backend("stubborn", stubborn())
 	p := w.Start(func(cmd *exec.Cmd) { cmd.Stdout = nil }, "list", "tools")
 	require.Empty(t, w.Survivors("", exitLimit, nil))
-	require.Zero(t, p.Ends(time.Second), strings.TrimSpace(p.Stderr.String()))
+	require.Zero(t, p.Ends(e2e.Patience), strings.TrimSpace(p.Stderr.String()))
 }
 
 func TestStopEndsADaemonOnATerminal(t *testing.T) {
