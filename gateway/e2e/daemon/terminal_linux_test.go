@@ -71,6 +71,7 @@ func TestGoblinOnATerminalIsTheDaemonUntilCtrlC(t *testing.T) {
 	require.Equal(t, 1, b.Starts())
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
+	e2e.Eventually(t, "no client", func() bool { return w.Status().Count("socket") == 0 }) // otherwise the UI asks
 	_, err := person.Write([]byte{3})
 	require.NoError(t, err)
 	require.Zero(t, p.Ends(e2e.Patience), screen.String())
