@@ -48,6 +48,10 @@ func TestUpdatesOfServersReachThoseWhoSeeThem(t *testing.T) {
 			require.Empty(t, c.Updates(), "it sees nothing of that server")
 			w.Succeeds("restart", "seen")
 			hearsOfServers(c)
+			e2e.Eventually(t, "the end of the restart", func() bool {
+				servers := c.ReadText("goblin://servers")
+				return strings.Contains(servers, `"restarts":1`) && strings.Contains(servers, `"stale":false`)
+			})
 			// It sees another part now.
 			c.Settle()
 			c.Forget()
