@@ -82,7 +82,8 @@ func TestDevBuildsRestartsAndComparesOnPipes(t *testing.T) {
 	shows(t, out, ": -1\n  - tool b\n")
 	p.Signal(syscall.SIGINT)
 	require.Zero(t, p.Ends(e2e.Patience))
-	require.Contains(t, editor.CallText("a", e2e.Obj{"y": ""}), "shop:a:", "its client starts a daemon")
+	editor.CallUntilItWorks("a") // its client starts a daemon
+	require.Contains(t, editor.CallText("a", e2e.Obj{"y": ""}), "shop:a:")
 	editor.Close()
 	require.Empty(t, w.Survivors(e2e.TestServer, e2e.Patience, nil))
 }
