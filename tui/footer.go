@@ -135,6 +135,10 @@ func (a *app) label(b *keys.Binding) string {
 		case it.Kind == registry.Tool:
 			return "call again"
 		}
+	case "answer":
+		if a.answerAddsServer() {
+			return "add server"
+		}
 	case "enable":
 		if server.State == registry.StateDisabled {
 			return "enable"
@@ -203,7 +207,7 @@ func (a *app) isSubscribed() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "next-row", "tab-right", "filter", "next-match", "only-matches", "widen", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "pause", "break", "filter", "sort", "shown", "widen", "copy", "palette", "mark", "mark-all", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "edit-server", "answer", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "pause", "break", "filter", "sort", "shown", "widen", "copy", "palette", "mark", "mark-all", "help", "quit"}
 	}
 	if !a.Inside && a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTimeline {
 		ids = []string{"open", "call", "compare", "unfold", "sideways-back", "fit", "range", "sort", "tab-right", "follow", "pause", "break", "filter", "save-call", "shown", "widen", "copy", "help", "quit"}

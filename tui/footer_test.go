@@ -42,6 +42,7 @@ func TestTheFooterOffersWhatTheRowCanDo(t *testing.T) {
 	require.Contains(t, r.footer(), "enter open")
 	require.Contains(t, r.footer(), "x disable")
 	require.Contains(t, r.footer(), "r restart")
+	require.Contains(t, r.footer(), "C-e edit  a add server")
 	for _, c := range []struct {
 		state registry.State
 		does  string
