@@ -82,7 +82,7 @@ func (a *app) isPointless(id string) bool {
 	case "sort", "next-row", "mark":
 		return a.Panes[a.Open].Rows().Len() < 2
 	case "mark-all":
-		return a.Panes[a.Open].Rows().Len() < 2 || a.Open == pane.PaneLogs && a.Logs().InFlight() < 2
+		return a.hasOneToMark()
 	case "seen":
 		return a.Context.Profile == "" // without a profile, few rows are dim
 	case "only-matches":
@@ -93,6 +93,14 @@ func (a *app) isPointless(id string) bool {
 		return !a.DetailShown() && a.Split.Place != pane.PlaceHidden
 	}
 	return false
+}
+
+// hasOneToMark reports whether the list has less than two rows to mark.
+func (a *app) hasOneToMark() bool {
+	if a.Open == pane.PaneLogs {
+		return a.Logs().InFlight() < 2
+	}
+	return a.Panes[a.Open].Rows().Len() < 2
 }
 
 func (a *app) isCallable(it uicontext.Item) bool {
@@ -110,10 +118,6 @@ func (a *app) label(b *keys.Binding) string {
 		return does()
 	}
 	it := a.Panes[a.Open].Item()
-	server := registry.ServerState{}
-	if a.Open == pane.PaneServers {
-		server, _ = a.findServer("")
-	}
 	switch b.ID {
 	case "subscribe":
 		if a.isSubscribed() {
@@ -139,18 +143,8 @@ func (a *app) label(b *keys.Binding) string {
 		if a.answerAddsServer() {
 			return "add server"
 		}
-	case "enable":
-		if server.State == registry.StateDisabled {
-			return "enable"
-		}
-		return "disable"
-	case "open":
-		switch server.State {
-		case registry.StateSleeping:
-			return "start"
-		case registry.StateFailed, registry.StateRetrying:
-			return "diagnose"
-		}
+	case "enable", "open":
+		return a.serverLabel(b)
 	case "switch":
 		return a.toggleLabel(it)
 	case "sort":
@@ -159,6 +153,24 @@ func (a *app) label(b *keys.Binding) string {
 		}
 	case "widen":
 		return a.widenLabel(b)
+	}
+	return b.Hint
+}
+
+func (a *app) serverLabel(b *keys.Binding) string {
+	server := registry.ServerState{}
+	if a.Open == pane.PaneServers {
+		server, _ = a.findServer("")
+	}
+	switch {
+	case b.ID == "enable" && server.State == registry.StateDisabled:
+		return "enable"
+	case b.ID == "enable":
+		return "disable"
+	case server.State == registry.StateSleeping:
+		return "start"
+	case server.State == registry.StateFailed, server.State == registry.StateRetrying:
+		return "diagnose"
 	}
 	return b.Hint
 }
