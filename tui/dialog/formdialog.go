@@ -30,8 +30,8 @@ type FormDialog struct {
 	Interrupt func() bool
 	// Save saves the values as a call; nil: the form is no call.
 	Save func(args, meta json.RawMessage) tea.Cmd
-	// Testing is when a test of the values began. Zero: none runs. Meanwhile the values
-	// can't be changed.
+	// Testing is the time when a test of the values began. Zero: none runs. Meanwhile the
+	// values can't be changed.
 	Testing time.Time
 	h       int // largest height so far
 
