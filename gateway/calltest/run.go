@@ -179,7 +179,7 @@ func (r *run) call(ctx context.Context, s *sequence, c *savedcall.Call) savedcal
 		result.Problem = err.Error()
 		return result
 	}
-	name := rawjson.GetString(resolved.Params, nameMember(c.Kind))
+	name := rawjson.GetString(resolved.Params, c.Kind.NameMember())
 	target, err := r.Find(ctx, c.Kind, name)
 	if err != nil {
 		return r.failed(ctx, result, err)
@@ -239,16 +239,8 @@ func (r *run) acquire(server string) (release func(), err error) {
 	}
 }
 
-// nameMember returns the member of params with the name or URI.
-func nameMember(k savedcall.Kind) string {
-	if k == savedcall.KindRead {
-		return "uri"
-	}
-	return "name"
-}
-
 func (r *run) send(ctx context.Context, s *sequence, c *savedcall.Request, target Target, result savedcall.Result) savedcall.Result {
-	params := rawjson.SetMember(c.Params, nameMember(c.Call.Kind), rawjson.Quote(target.Name))
+	params := rawjson.SetMember(c.Params, c.Call.Kind.NameMember(), rawjson.Quote(target.Name))
 	if s.conn == nil {
 		conn, err := r.Connect(ctx)
 		if err != nil {

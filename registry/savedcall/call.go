@@ -12,6 +12,8 @@ package savedcall
 import (
 	"encoding/json"
 	"time"
+
+	"goblin/registry/rawjson"
 )
 
 // Limits of a file.
@@ -42,6 +44,14 @@ func (k Kind) Method() string {
 	return "tools/call"
 }
 
+// NameMember returns the member of params with the name or URI.
+func (k Kind) NameMember() string {
+	if k == KindRead {
+		return "uri"
+	}
+	return "name"
+}
+
 // Call is a saved call. Strings may hold variables, see [Call.Resolve].
 type Call struct {
 	Path        string // of the file, for messages
@@ -57,6 +67,15 @@ type Call struct {
 	Line int // of the name, 0 if the call is not from a file
 
 	notes notes // of Arguments
+}
+
+// Params returns the params of the request. Variables stay as they are.
+func (c *Call) Params() json.RawMessage {
+	params := rawjson.Object(c.Kind.NameMember(), c.Name)
+	if c.Arguments != nil {
+		params = rawjson.SetMember(params, "arguments", c.Arguments)
+	}
+	return params
 }
 
 // Capture is a value of the answer that later files of the folder can use.

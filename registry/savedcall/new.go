@@ -33,10 +33,7 @@ func New(method string, params json.RawMessage) (c *Call, variables []string, er
 	if depth, _, _ := nesting(params); depth > maxDepth {
 		return nil, nil, fmt.Errorf("values are nested more than %d deep", maxDepth)
 	}
-	key := "name"
-	if c.Kind == KindRead {
-		key = "uri"
-	}
+	key := c.Kind.NameMember()
 	b := builder{names: make(map[string]string), used: make(map[string]int)}
 	if c.Name = b.text(rawjson.GetString(params, key), key); c.Name == "" {
 		return nil, nil, fmt.Errorf("the request has no %s", key)

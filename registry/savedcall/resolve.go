@@ -33,16 +33,8 @@ type Request struct {
 // null if JSON spells one so. Arguments of prompts are always texts.
 func (c *Call) Resolve(vars Variables) (*Request, error) {
 	r := &resolver{parser: parser{path: c.Path}, vars: vars}
-	request := &Request{Call: c, Method: c.Kind.Method()}
-	name := r.text(c.Line, c.Name, nil)
-	if c.Kind == KindRead {
-		request.Params = rawjson.Object("uri", name)
-	} else {
-		request.Params = rawjson.Object("name", name)
-		if arguments := r.arguments(c); arguments != nil {
-			request.Params = rawjson.SetMember(request.Params, "arguments", arguments)
-		}
-	}
+	resolved := Call{Kind: c.Kind, Name: r.text(c.Line, c.Name, nil), Arguments: r.arguments(c)}
+	request := &Request{Call: c, Method: c.Kind.Method(), Params: resolved.Params()}
 	public := &resolver{vars: Variables{Captures: vars.Captures, Env: func(name string) (string, bool) { return "${" + name + "}", true }}}
 	for _, check := range c.Expect {
 		request.checks = append(request.checks, r.check(check))

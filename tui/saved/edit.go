@@ -228,7 +228,7 @@ func (p *Pane) compare(f *savedcall.File) tea.Cmd {
 	side := func(title string, r *result) compare.Answer {
 		return compare.Answer{
 			Title: f.Name, Facts: title + "  " + lastRun(r), Method: call.Kind.Method(), Name: call.Name,
-			Params: rawObject(call), Result: r.Answer.Result, Error: r.Answer.Error,
+			Params: call.Params(), Result: r.Answer.Result, Error: r.Answer.Error,
 		}
 	}
 	now := side("last answer", last)
@@ -262,7 +262,7 @@ func (p *Pane) copyAs(f *savedcall.File) tea.Cmd {
 	if last := p.results.last(f.Name); last != nil && last.answered() {
 		first = append(first, export.Snippet{Language: "answer", Text: string(last.Answer.Document())})
 	}
-	rec := &registry.TrafficRecord{Method: call.Kind.Method(), Name: call.Name, Request: rawObject(call)}
+	rec := &registry.TrafficRecord{Method: call.Kind.Method(), Name: call.Name, Request: call.Params()}
 	if r, err := call.Resolve(savedcall.Variables{Captures: p.captures([]string{f.Name}), Env: func(name string) (string, bool) {
 		value, ok := p.set[name]
 		return value, ok

@@ -7,7 +7,6 @@ package saved
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -513,18 +512,4 @@ func (p *Pane) runFolder() tea.Cmd {
 		title += fmt.Sprintf(" without %d with mistakes", invalid)
 	}
 	return p.start(names, title)
-}
-
-// rawObject returns the params of a call without values for its variables.
-func rawObject(c *savedcall.Call) json.RawMessage {
-	key := "name"
-	if c.Kind == savedcall.KindRead {
-		key = "uri"
-	}
-	params := map[string]any{key: c.Name}
-	if c.Arguments != nil {
-		params["arguments"] = c.Arguments
-	}
-	text, _ := json.Marshal(params) // strings and valid JSON
-	return text
 }
