@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"goblin/gateway/atomicfile"
@@ -85,25 +86,22 @@ func (a *App) runCheck(ctx context.Context, f *checkFlags, args []string, comman
 		o.Children = childproc.New(place.Dir, slog.New(slog.DiscardHandler))
 	}
 	defer o.Children.Close()
+	o.Progress = a.reportSlowStep()
 	if a.ErrTTY {
 		o.Progress = a.showStep
-		defer a.showStep("")
 	}
+	defer o.Progress("")
 	r, err := servercheck.Run(ctx, o, s)
 	if err != nil {
 		return err
 	}
 	if f.conformance && r.Diagnosis == nil {
-		if o.Progress != nil {
-			o.Progress("running the conformance suite")
-		}
+		o.Progress("running the conformance suite")
 		if r.Conformance, err = a.runConformance(ctx, cfg, s, r.Protocol); err != nil {
 			return err
 		}
 	}
-	if o.Progress != nil {
-		o.Progress("")
-	}
+	o.Progress("")
 	return a.printCheck(f, cfg, s, r)
 }
 
@@ -151,6 +149,18 @@ func (a *App) showStep(step string) {
 		step = termtext.Cut(termtext.Line(step), 60) + " …"
 	}
 	fmt.Fprint(a.Err, clear+step)
+}
+
+// reportSlowStep returns a function that reports the current step in a line of its own, but
+// only one within each delay.
+func (a *App) reportSlowStep() func(step string) {
+	reported := time.Now()
+	return func(step string) {
+		if step != "" && time.Since(reported) >= a.waitDelay() {
+			reported = time.Now()
+			a.Warn("%s …", step)
+		}
+	}
 }
 
 // checkedServer returns the server to check and its config.
