@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"goblin/gateway/atomicfile"
 	"goblin/gateway/calltest"
 	"goblin/gateway/childproc"
