@@ -152,8 +152,8 @@ func (a *App) showStep(step string) {
 	fmt.Fprint(a.Err, clear+step)
 }
 
-// reportSlowStep returns a function that reports the current step in a line of its own, but
-// only one within each delay.
+// reportSlowStep returns a function that reports the current step in a line of its own. It
+// reports at most one within each delay.
 func (a *App) reportSlowStep() func(step string) {
 	reported := time.Now()
 	return func(step string) {
