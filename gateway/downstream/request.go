@@ -349,6 +349,9 @@ func (x *Request) ClientName() string {
 	if h := x.session.handshake.Load(); h != nil {
 		return h.client.Name
 	}
+	if x.method == "initialize" {
+		return clientInfo(rawjson.Get(x.SentParams(), "clientInfo")).Name
+	}
 	return ""
 }
 

@@ -75,7 +75,9 @@ func TestRulesOfTheCommandLineApplyOverStdio(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Filesystem())
-	c := w.Pipe("stdio", "--standalone", "--rule", `{when: "client:e2e method:tools/call", then: fail, count: 2}`)
+	c := w.Pipe("stdio", "--standalone", "--rule", `{when: "client:e2e method:tools/call", then: fail, count: 2}`,
+		"--rule", `{when: "client:raw method:initialize", then: deny}`)
+	require.Equal(t, -32603, c.Fault("initialize", json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`)).Code)
 	c.Init()
 	for range 2 {
 		require.Equal(t, -32603, c.Fault("tools/call", stat).Code)
