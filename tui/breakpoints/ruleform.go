@@ -213,17 +213,18 @@ func ruleSchema(terms []string) json.RawMessage {
 		}
 		actions = append(actions, fmt.Sprintf(`{"title":%q,"type":"object","properties":{%s},"required":[%s]}`, action, members, must))
 	}
-	match := ""
+	match, also := "", `"title":"when","description":"a filter, such as name:delete_* or destructive:yes; everything if empty"`
 	if len(terms) > 0 {
+		also = `"description":"further terms, such as arg.path:/etc or destructive:yes"`
 		all := rawjson.Strings(terms)
 		match = fmt.Sprintf(`"match":{"type":"array","uniqueItems":true,"items":{"enum":%s},"default":%s},`, all, all)
 	}
 	return fmt.Appendf(nil, `{"type":"object","properties":{%s
-"also":{"type":"string","description":"further terms, such as arg.path:/etc or destructive:yes"},
+"also":{"type":"string",%s},
 "on":{"enum":["request","answer"]},
 "then":{"oneOf":[%s],"default":{"then":"stop"}},
 "p":{"type":"number","minimum":0,"maximum":1,"description":"probability; 1 if empty"},
-"count":{"type":"integer","minimum":1,"description":"hits until the rule ends; no limit if empty"}},"required":["then"]}`, match, strings.Join(actions, ","))
+"count":{"type":"integer","minimum":1,"description":"hits until the rule ends; no limit if empty"}},"required":["then"]}`, match, also, strings.Join(actions, ","))
 }
 
 // ruleOf returns the values of the form as a rule.
