@@ -97,6 +97,8 @@ func (r *Rule) whenMistakes() (all []Mistake) {
 			add(t, "%s", problem)
 		case slices.Contains(operators, t.Raw):
 			add(t, "%q would be searched as a word; all terms must match, and several terms of one field are alternatives; remove it or quote it", t.Raw)
+		case t.Field == "" && strings.Contains(t.Value, "*") && !strings.Contains(t.Raw, `"`):
+			add(t, "%q would be searched as a word, in which * is a character; name a field, such as name:%s, or quote it", t.Raw, t.Value)
 		case t.Open:
 			add(t, "%s has no closing quote; add it", t.Raw)
 		case t.Unfinished:
