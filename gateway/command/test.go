@@ -113,7 +113,11 @@ func (a *App) loadCalls(f *testFlags) ([]*savedcall.Call, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, calltest.ErrNone):
 		return nil, cli.Fail(cli.CodeUsage, "%w", err)
 	case err != nil:
-		for line := range strings.Lines(err.Error()) {
+		text := err.Error()
+		if a.isGitHub() {
+			text = calltest.WithoutCommands(text)
+		}
+		for line := range strings.Lines(text) {
 			a.Warn("%s", line)
 		}
 		return nil, errReported(cli.CodeConfig)

@@ -189,6 +189,13 @@ func TestHostileAnswersStayTextInReports(t *testing.T) {
 		require.NotContains(t, string(text), markup)
 	}
 
+	save(t, w, map[string]string{"2.yaml": "call: \"shop_evil\\e[2J##[add-mask]x\"\n"})
+	out = w.Run("test")
+	require.NotRegexp(t, `\x1b|##\[`, out.Stdout+out.Stderr)
+	save(t, w, map[string]string{"2.yaml": "\"##[add-mask]x\": 1\n"})
+	require.NotContains(t, w.Run("test").Stderr, "##[")
+	require.NoError(t, os.Remove(filepath.Join(w.Dir, "saved", "2.yaml")))
+
 	w.Env = w.Env[:len(w.Env)-3]
 	out = w.Run("test", "--json")
 	require.NotContains(t, out.Stderr, "::error", "annotations are for GitHub only")
