@@ -482,11 +482,11 @@ func (j *TrafficJournal) Stats() JournalStats {
 	return s
 }
 
-// Len returns the number of records.
-func (j *TrafficJournal) Len() int {
+// Len returns the number of held requests and notifications.
+func (j *TrafficJournal) Len() (requests, notifications int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ring.Available(0, -1) + len(j.notifications.all)
+	return j.ring.Available(0, -1), len(j.notifications.all)
 }
 
 // Logs returns the journal of log lines.

@@ -48,7 +48,8 @@ func TestTheConfigIsEditedUntilItIsValid(t *testing.T) {
 		r.reg.SetMistakes(nil)
 		return report.Reload{Added: []string{"web"}, Removed: []string{"old"}, Changed: []report.ServerChange{{Server: "odd\x1b[2J", Keys: []string{"args"}}}}
 	}
-	r.backend.reloads = []func() report.Reload{outcome(report.Reload{}), invalid, invalid, valid}
+	restored := func() report.Reload { r.reg.SetMistakes(mistake); return report.Reload{Invalid: true, Restored: true} }
+	r.backend.reloads = []func() report.Reload{outcome(report.Reload{}), invalid, restored, valid}
 	r.keys("1 ctrl+o")
 	require.Contains(t, r.screen(), "No changes")
 	r.keys(": c o n f i g enter")
@@ -56,6 +57,7 @@ func TestTheConfigIsEditedUntilItIsValid(t *testing.T) {
 	require.Contains(t, r.screen(), "unknown key")
 	r.keys("enter")
 	require.Contains(t, r.screen(), "unknown key", "still invalid")
+	require.Contains(t, r.screen(), "former text with 1 error was restored")
 	r.keys("enter")
 	require.NotContains(t, r.screen(), "unknown key", "the dialog closes")
 	require.Contains(t, r.screen(), "The config is valid again; reloaded: + web, ~ odd\\x1b[2J (args), - old")

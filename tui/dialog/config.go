@@ -48,7 +48,11 @@ func ShowReload(a *uicontext.Context, r report.Reload) tea.Cmd {
 	open := slices.IndexFunc(a.Dialogs, func(d uicontext.Dialog) bool { _, ok := d.(*mistakes); return ok })
 	if r.Invalid {
 		n := len(a.Reg.Mistakes())
-		a.Complain("Config not reloaded: %s; the previous one stays in use", termtext.Count(n, "error"))
+		if r.Restored {
+			a.Complain("The editor removed the file; its former text with %s was restored", termtext.Count(n, "error"))
+		} else {
+			a.Complain("Config not reloaded: %s; the previous one stays in use", termtext.Count(n, "error"))
+		}
 		if open >= 0 {
 			return a.Dialogs[open].(*mistakes).read()
 		}

@@ -262,7 +262,7 @@ func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
 		case TabTimeline: // as many as in Traffic
 			count, news = 0, 0
 		case TabTraffic:
-			count = p.app.Reg.Traffic().Len()
+			count, _ = p.app.Reg.Traffic().Len()
 			news = int(p.traffic.stats.Next - 1 - p.traffic.seenNumber)
 		}
 		if detail < 0 && i != p.Open {
