@@ -41,12 +41,12 @@ func TestTheHistoryOfAResourceKeepsEachNewContent(t *testing.T) {
 		require.Contains(t, r.screen(), "No reads or updates yet")
 		require.Contains(t, r.screen(), "s subscribes and keeps")
 		r.keys("s").refresh(registry.Subscriptions).update().update().update()
-		require.Contains(t, r.screen(), "3 reads, 3 contents of at most 50")
+		require.Contains(t, r.screen(), "3 reads, 3 contents kept, at most 50")
 		require.Regexp(t, `> 12:\d\d:\d\d\.\d+ +read +you +ok +changed`, r.screen())
 		require.Regexp(t, ` read +you +ok +equal`, r.screen())
 		require.Regexp(t, ` read +you +ok +first`, r.screen())
 
-		r.keys("|").typeText("$.load").keys("enter")
+		r.keys("| enter")
 		require.Contains(t, r.screen(), "$.load: 4 to 97.5, now 97.5")
 		require.Regexp(t, `97.5 ┤ +█+`, r.screen())
 		require.Regexp(t, ` +4 ┤▁+`, r.screen())
@@ -55,7 +55,7 @@ func TestTheHistoryOfAResourceKeepsEachNewContent(t *testing.T) {
 
 		r.keys("F")
 		require.Contains(t, r.screen(), "1 of 3")
-		require.NotContains(t, r.screen(), "3 contents of at most")
+		require.NotContains(t, r.screen(), "3 contents kept")
 		r.keys("esc v j v")
 		require.Contains(t, r.screen(), "Compare resources/read")
 		require.Contains(t, r.screen(), "97.5")
@@ -99,7 +99,7 @@ func TestSubscribedResourcesKeepTheirContents(t *testing.T) {
 	r.keys("H")
 	require.Contains(t, r.screen(), "New contents are not kept: 50 other subscribed resources are.")
 	r.keys("esc / ctrl+u").typeText("n00").keys("enter H")
-	require.Contains(t, r.screen(), "2 reads, 2 contents of at most 50")
+	require.Contains(t, r.screen(), "2 reads, 2 contents kept, at most 50")
 	require.Contains(t, r.screen(), "Each new content is read and kept.")
 }
 
@@ -166,7 +166,7 @@ func TestTheHistoryIsLimited(t *testing.T) {
 	for range 40 {
 		r.update()
 	}
-	require.Contains(t, r.screen(), "31 reads, 31 contents of at most 50 and 32.0 MB")
+	require.Contains(t, r.screen(), "31 reads, 31 contents kept, at most 50 and 32.0 MB")
 	r.keys("esc H")
 	require.Contains(t, r.screen(), "31 reads")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,6 +103,40 @@ func numberAt(text, path string) float64 {
 		return math.NaN()
 	}
 	return v
+}
+
+// maxSuggested limits the text whose path is suggested, in bytes.
+const maxSuggested = 64 << 10
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// suggestPath returns the JSONPath of the first number in nested objects of a text, or "".
+func suggestPath(text string) string {
+	if len(text) > maxSuggested || !json.Valid([]byte(text)) {
+		return ""
+	}
+	var find func(value []byte, path string, depth int) string
+	find = func(value []byte, path string, depth int) string {
+		text := string(value)
+		if s, ok := rawjson.String(value); ok {
+			text = s
+		}
+		switch {
+		case depth > 0 && !math.IsNaN(numberAt(text, "")):
+			return path
+		case !rawjson.IsObject(value) || depth == 8:
+			return ""
+		}
+		for key, member := range rawjson.Members(value) {
+			if name, ok := rawjson.String(key); ok && plainName.MatchString(name) {
+				if found := find(member, path+"."+name, depth+1); found != "" {
+					return found
+				}
+			}
+		}
+		return ""
+	}
+	return find([]byte(strings.TrimSpace(text)), "$", 0)
 }
 
 // contentSize returns the size of the contents of an answer, without the JSON around them.

@@ -191,7 +191,7 @@ func (d *View) Lines(w, h int) []string {
 		return lines
 	}
 	lk := d.Theme
-	summary := fmt.Sprintf("%s, %s of at most %d and %s.", termtext.Count(d.reads, "read"), termtext.Count(d.kept, "content"), maxContents, uicontext.FormatSize(maxBytes))
+	summary := fmt.Sprintf("%s, %s kept, at most %d and %s.", termtext.Count(d.reads, "read"), termtext.Count(d.kept, "content"), maxContents, uicontext.FormatSize(maxBytes))
 	var out []string
 	for _, line := range uicontext.WrapText(summary+d.hint(), w-2, 2) {
 		out = append(out, " "+lk.Dim.On(line))
@@ -324,8 +324,13 @@ func (d *View) copyAnswer() tea.Cmd {
 	return d.app.Copy(string(r.answer), "the answer")
 }
 
+// askPath suggests the first number of the selected content.
 func (d *View) askPath() tea.Cmd {
-	p := dialog.NewTextPrompt(d.app, "JSONPath of a number, such as $.load; empty: the text", d.o.Store.paths[d.item], func(path string) tea.Cmd {
+	text := d.o.Store.paths[d.item]
+	if r, ok := d.Table.Selected(); text == "" && ok && r.content != nil {
+		text = suggestPath(textOf(r.answer))
+	}
+	p := dialog.NewTextPrompt(d.app, "JSONPath of a number, such as $.load; empty: the text", text, func(path string) tea.Cmd {
 		d.o.Store.setPath(d.item, path)
 		return d.Refresh(registry.AllChanges)
 	})
