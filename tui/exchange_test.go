@@ -97,7 +97,11 @@ func TestTheTabOfAnExchangeStaysForTheNextRow(t *testing.T) {
 
 func TestASearchShowsOnlyMatchingLinesInEachTab(t *testing.T) {
 	t.Parallel()
-	r := newExchangeUI(t, 100, 40).keys("g enter /").typeText("rain").keys("enter &")
+	r := newExchangeUI(t, 100, 40).keys("g enter &").typeText("rain")
+	require.Regexp(t, `& rain +1 of \d+ in the detail, other lines hidden`, r.screen())
+	r.keys("esc /").typeText("rain")
+	require.Regexp(t, `/ rain +1 of \d+ in the detail `, r.screen())
+	r.keys("enter &")
 	require.Contains(t, r.screen(), "rain again")
 	require.NotContains(t, r.screen(), "fog")
 	require.Contains(t, r.screen(), "matching")

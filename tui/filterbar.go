@@ -59,7 +59,11 @@ func (a *app) acceptFilter() tea.Cmd {
 func (a *app) clearFilter() tea.Cmd {
 	a.endFilter()
 	if a.searching {
-		a.Details[a.Open].View.Search("")
+		v := a.Details[a.Open].View
+		v.Search("")
+		if v.HidesOthers() {
+			v.ToggleOnlyMatches()
+		}
 		return nil
 	}
 	return a.SetFilter("")

@@ -377,7 +377,11 @@ func (a *app) barLine() string {
 	typed, terms := r.FilterQuery()
 	switch {
 	case a.filtering:
-		left := " " + lk.Accent.On("/") + " " + a.bar.View()
+		mark, where := "/", "in the detail"
+		if a.searching && a.Details[a.Open].View.HidesOthers() {
+			mark, where = "&", "in the detail, other lines hidden"
+		}
+		left := " " + lk.Accent.On(mark) + " " + a.bar.View()
 		if a.barSelected {
 			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
@@ -385,7 +389,7 @@ func (a *app) barLine() string {
 			return lk.Fit(lk.Sides(lk.Cut(left, max(8, a.W-theme.Width(bad))), lk.Bad.On(bad), a.W), a.W)
 		}
 		if a.searching {
-			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.MatchPosition("in the detail")+" "), a.W)
+			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.MatchPosition(where)+" "), a.W)
 		}
 		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.FormatDuration(r.SearchTime())))
 		if p := terms.Problem(); p != "" {

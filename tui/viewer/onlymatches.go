@@ -15,6 +15,9 @@ func (v *View) ToggleOnlyMatches() bool {
 	return v.only
 }
 
+// HidesOthers reports whether lines without matches are hidden, also by the next search.
+func (v *View) HidesOthers() bool { return v.only }
+
 // onlyMatches reports whether lines without matches are hidden.
 func (v *View) onlyMatches() bool { return v.only && v.doc != v.whole }
 
