@@ -470,6 +470,15 @@ func (p *Program) Signal(sig syscall.Signal) {
 	}
 }
 
+// Logs waits until stderr contains a text. It may arrive later than an answer that was
+// written after it.
+func (p *Program) Logs(text string) {
+	p.T.Helper()
+	if !p.Stderr.Holds(Patience, func() bool { return strings.Contains(p.Stderr.Text.String(), text) }) {
+		p.T.Fatalf("stderr of goblin %v lacks %q", p.Cmd.Args[1:], text)
+	}
+}
+
 // Ends waits for the process's exit, and kills it after the limit.
 func (p *Program) Ends(limit time.Duration) int {
 	p.T.Helper()

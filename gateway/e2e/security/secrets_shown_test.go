@@ -42,7 +42,7 @@ func TestH06_P09_P14_SecretsAreNowhereToBeSeen(t *testing.T) {
 		}
 	}
 	keepsSecret(w, "command lines", strings.Join(w.Processes(""), "\n"))
-	require.Contains(t, s.Stderr.String(), "cannot log in with [hidden]")
+	s.Logs("cannot log in with [hidden]")
 	keepsSecret(w, "the log", s.Stderr.String())
 	keepsSecretInFiles(w)
 }
@@ -99,7 +99,7 @@ func TestH13_SessionIdsOfHTTPClientsAreToldToNobody(t *testing.T) {
 		require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c.Web.Id}, "").Status, 500)
 	}
 	e2e.Eventually(t, "the log", func() bool { return strings.Count(s.Stderr.String(), "session closed") == 2 })
-	require.Contains(t, s.Stderr.String(), "unused session evicted")
+	s.Logs("unused session evicted")
 	require.Contains(t, told, `"transport": "http"`)
 	for _, c := range []*e2e.Client{a, b} {
 		require.Len(t, c.Web.Id, 32)
