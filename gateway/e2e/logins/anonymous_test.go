@@ -19,7 +19,7 @@ const token = "t0ken-of-the-test"
 func TestClientsOverHTTPWithoutATokenGetNoLoginPage(t *testing.T) {
 	t.Parallel()
 	r, w := newRealm(t), e2e.NewWorld(t)
-	w.Gateway["startup_wait"] = "1s"
+	w.Gateway["startup_wait"] = "5s"
 	w.Gateway["meta_tools"] = []string{"execute_lua"}
 	r.protect(w, w.Remote("shop", "/mcp", e2e.Obj{
 		"tools": []e2e.Obj{e2e.Tool("buy")}, "prompts": []e2e.Obj{e2e.Prompt("p")}, "resources": []e2e.Obj{e2e.Resource("file:///a")},

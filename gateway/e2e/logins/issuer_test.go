@@ -254,12 +254,12 @@ func TestAGrantWithoutAUserRequiresTheIssuer(t *testing.T) {
 	require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}), "other servers work")
 	require.NotZero(t, w.Run("login", "shop").Code)
 
+	w.Gateway["startup_wait"] = "20s"
 	oauth(w, b, e2e.Obj{"issuer": r.server.URL + "/"}) // a slash at the end is no difference
 	require.Contains(t, w.Run("login", "shop").Stderr, "the server's authorization server is "+evil.server.URL)
 	evil.gotNothing()
 	r.set(func() { r.names = nil })
 	require.Zero(t, w.Run("validate").Code)
-	w.Gateway["startup_wait"] = "20s"
 	w.Standalone().CallText("shop_buy", e2e.Obj{})
 	require.Equal(t, 1, r.count("client_credentials"))
 	evil.gotNothing()

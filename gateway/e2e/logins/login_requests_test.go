@@ -105,7 +105,7 @@ func (r *realm) demanded(m e2e.Message, params e2e.Obj) (page string, answered f
 func TestStatelessClientsAreAskedToLogIn(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 		r := newRealm(t)
-		w.Gateway["startup_wait"] = "1s"
+		w.Gateway["startup_wait"] = "5s"
 		w.Gateway["auth_token"] = token
 		r.protect(w, w.Remote("shop", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}}))
 		c := connect()
@@ -146,7 +146,7 @@ func TestPromptsAndResourcesAskForALoginToo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, w := newRealm(t), e2e.NewWorld(t)
-			w.Gateway["startup_wait"] = "1s"
+			w.Gateway["startup_wait"] = "5s"
 			w.Gateway["auth_token"] = token
 			r.protect(w, w.Remote("shop", "/mcp", e2e.Obj{
 				"tools": []e2e.Obj{e2e.Tool("buy")}, "prompts": []e2e.Obj{e2e.Prompt("p")}, "resources": []e2e.Obj{e2e.Resource("file:///a")},
@@ -261,7 +261,7 @@ func TestServersOfAllKindsAskForALogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, w := newRealm(t), e2e.NewWorld(t)
-			w.Gateway["startup_wait"] = "1s"
+			w.Gateway["startup_wait"] = "5s"
 			script := e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}}
 			if row.era != "" {
 				script["era"] = row.era

@@ -27,7 +27,7 @@ import (
 func protected(t *testing.T) (*realm, *e2e.World, *e2e.Backend) {
 	t.Helper()
 	r, w := newRealm(t), e2e.NewWorld(t)
-	w.Gateway["startup_wait"] = "1s" // a server that needs a login never lists
+	w.Gateway["startup_wait"] = "5s" // a server that needs a login never lists
 	b := w.Remote("shop", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}})
 	w.Backend("local", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	r.protect(w, b)
