@@ -94,7 +94,7 @@ func (n *npmServers) plan(server string) plan {
 				{"ref/prompt", "completable-prompt", "name", "", e2e.Obj{"department": "Sales"}},
 				{"ref/resource", "demo://resource/dynamic/text/{resourceId}", "resourceId", "12", nil},
 			},
-			Slow:   &named{"trigger-long-running-operation", e2e.Obj{"duration": 0.4, "steps": 4}},
+			Slow:   &named{"trigger-long-running-operation", e2e.Obj{"duration": 1.2, "steps": 4}},
 			Watch:  "demo://resource/dynamic/text/1",
 			Toggle: "toggle-subscriber-updates",
 		}
