@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +107,17 @@ func numberAt(text, path string) float64 {
 // maxSuggested limits the text whose path is suggested, in bytes.
 const maxSuggested = 64 << 10
 
-var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+// isPlainName reports whether a name needs no quotes in a JSONPath.
+func isPlainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
 
 // suggestPath returns the JSONPath of the first number in nested objects of a text, or "".
 func suggestPath(text string) string {
@@ -128,7 +137,7 @@ func suggestPath(text string) string {
 			return ""
 		}
 		for key, member := range rawjson.Members(value) {
-			if name, ok := rawjson.String(key); ok && plainName.MatchString(name) {
+			if name, ok := rawjson.String(key); ok && isPlainName(name) {
 				if found := find(member, path+"."+name, depth+1); found != "" {
 					return found
 				}
