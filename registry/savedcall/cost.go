@@ -77,16 +77,25 @@ func costOf(path string) (pathCost, error) {
 			cost.roots++
 		}
 	}
-	if n := strings.Count(bare, "match(") + strings.Count(bare, "search("); n > 0 {
-		if n != len(literalPattern().FindAllStringIndex(bare, -1)) {
-			return cost, errors.New("match and search need a quoted pattern")
-		}
-		for _, text := range texts {
-			size, _ := definition.PatternSize(text)
-			cost.patterns += size
-		}
+	var err error
+	cost.patterns, err = patternsOf(bare, texts)
+	return cost, err
+}
+
+// patternsOf returns the size of the patterns of match and search in a path without texts.
+func patternsOf(bare string, texts []string) (sum int, err error) {
+	n := strings.Count(bare, "match(") + strings.Count(bare, "search(")
+	if n == 0 {
+		return 0, nil
 	}
-	return cost, nil
+	if n != len(literalPattern().FindAllStringIndex(bare, -1)) {
+		return 0, errors.New("match and search need a quoted pattern")
+	}
+	for _, text := range texts {
+		size, _ := definition.PatternSize(text)
+		sum += size
+	}
+	return sum, nil
 }
 
 // literalPattern matches the last argument of match and search after [withoutTexts].
