@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,7 +96,9 @@ func TestCallsWaitForTheListOfANewConnection(t *testing.T) {
 					}
 				}
 				require.Equal(t, []string{"same"}, toolsCalled(b, 2))
-				require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "calc_add"}).Message, "goblin approve calc add")
+				e2e.Eventually(t, "the catalog with the list of the client's process", func() bool {
+					return strings.Contains(c.Fault("tools/call", e2e.Obj{"name": "calc_add"}).Message, "goblin approve calc add")
+				})
 				if cause == "sleep" {
 					return // the next process lists when it is released, too
 				}
