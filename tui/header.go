@@ -371,16 +371,21 @@ func (a *app) tabsLine() string {
 	return a.Theme.Fit(strings.TrimRight(line, " "), a.W)
 }
 
+// searchMark returns the mark of the bar, and where a search looks.
+func (a *app) searchMark() (mark, where string) {
+	if a.searching && a.Details[a.Open].View.HidesOthers() {
+		return "&", "in the detail, other lines hidden"
+	}
+	return "/", "in the detail"
+}
+
 func (a *app) barLine() string {
 	lk := a.Theme
 	r := a.Panes[a.Open].Rows()
 	typed, terms := r.FilterQuery()
 	switch {
 	case a.filtering:
-		mark, where := "/", "in the detail"
-		if a.searching && a.Details[a.Open].View.HidesOthers() {
-			mark, where = "&", "in the detail, other lines hidden"
-		}
+		mark, where := a.searchMark()
 		left := " " + lk.Accent.On(mark) + " " + a.bar.View()
 		if a.barSelected {
 			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
