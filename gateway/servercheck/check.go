@@ -68,7 +68,7 @@ type checker struct {
 	counts  map[string]int
 	known   map[Finding]bool
 	stopped bool // the process exited unexpectedly
-	mute    bool // the server answers no request any more
+	mute    bool // the server answers no further request
 }
 
 // Run checks a server. It returns the error of ctx with incomplete findings.

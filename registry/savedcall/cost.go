@@ -40,7 +40,7 @@ func compilePattern(expr, text string) (*regexp.Regexp, error) {
 type pathCost struct {
 	copies   float64 // of a value, as [0,0] selects it twice
 	filters  float64 // queries in filters
-	roots    float64 // those that start at the root
+	roots    float64 // queries that start at the root
 	nested   bool    // a filter is inside of a filter
 	patterns int     // size of the patterns of match and search
 }
