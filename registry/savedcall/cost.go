@@ -17,6 +17,8 @@ const (
 	maxPattern = 10_000
 	// maxMatching limits the product of a pattern's size and the length of the texts.
 	maxMatching = 2 << 30
+	// maxAnswer is the size, in bytes, of answers that have patterns of match and search.
+	maxAnswer = 1 << 20
 	// maxCompiling limits the same for a path, which compiles its patterns for each value.
 	maxCompiling = 4 << 20
 )
@@ -42,12 +44,12 @@ type pathCost struct {
 	filters  float64 // queries in filters
 	roots    float64 // queries that start at the root
 	nested   bool    // a filter is inside of a filter
-	patterns int     // size of the patterns of match and search
+	patterns int     // size of the quoted patterns of match and search
+	variable bool    // the answer has patterns of match and search
 }
 
-// costOf reads a valid path. The patterns of match and search must be literals, so that
-// their size is known.
-func costOf(path string) (pathCost, error) {
+// costOf reads a valid path.
+func costOf(path string) pathCost {
 	cost := pathCost{copies: 1}
 	bare, texts := withoutTexts(path)
 	var open []int    // selectors of each bracket; parentheses count as -1
@@ -77,25 +79,31 @@ func costOf(path string) (pathCost, error) {
 			cost.roots++
 		}
 	}
-	var err error
-	cost.patterns, err = patternsOf(bare, texts)
-	return cost, err
+	if n := strings.Count(bare, "match(") + strings.Count(bare, "search("); n > 0 {
+		cost.variable = n > len(literalPattern().FindAllStringIndex(bare, -1))
+		for _, text := range texts {
+			size, _ := definition.PatternSize(text)
+			cost.patterns += size
+		}
+	}
+	return cost
 }
 
-// patternsOf returns the size of the patterns of match and search in a path without texts.
-func patternsOf(bare string, texts []string) (sum int, err error) {
-	n := strings.Count(bare, "match(") + strings.Count(bare, "search(")
-	if n == 0 {
-		return 0, nil
+// largestPattern returns the size of the largest text of a decoded answer as a pattern.
+func largestPattern(v any) (n int) {
+	switch v := v.(type) {
+	case string:
+		n, _ = definition.PatternSize(v)
+	case []any:
+		for _, item := range v {
+			n = max(n, largestPattern(item))
+		}
+	case map[string]any:
+		for _, item := range v {
+			n = max(n, largestPattern(item))
+		}
 	}
-	if n != len(literalPattern().FindAllStringIndex(bare, -1)) {
-		return 0, errors.New("match and search need a quoted pattern")
-	}
-	for _, text := range texts {
-		size, _ := definition.PatternSize(text)
-		sum += size
-	}
-	return sum, nil
+	return n
 }
 
 // literalPattern matches the last argument of match and search after [withoutTexts].
@@ -136,6 +144,12 @@ func (d *document) permits(cost pathCost, descents int) error {
 	}
 	if descents > 1 {
 		walk *= float64(d.depth)
+	}
+	if cost.variable {
+		if d.size > maxAnswer {
+			return errPattern
+		}
+		cost.patterns += largestPattern(d.root)
 	}
 	roots := cost.roots * walk
 	if cost.nested && cost.roots > 0 {

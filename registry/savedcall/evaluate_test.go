@@ -248,6 +248,8 @@ func TestPathsThatTakeLongAreRefused(t *testing.T) {
 		{`{path: "$.list[?search(@, '(.{0,500}x){1,2}z')]", exists: false}`, short, "$.list[?search(@, '(.{0,500}x){1,2}z')] does not exist: " + tooComplex},
 		{`{path: "$.list[?search(@, 'x\\u007b1000}y{1000}')]", exists: false}`, short, `$.list[?search(@, 'x\u007b1000}y{1000}')] does not exist: ` + tooComplex},
 		{`{path: "$.list[?match(@, '[0-9]+')]", exists: false}`, short, ""},
+		{`{path: "$.list[?match(@.text, @.like)]", exists: true}`, result(`{"list":[{"text":"abab","like":"(ab)+"}]}`), ""},
+		{`{path: "$.list[?match(@, $.like)]", exists: false}`, result(`{"like":"(.{0,500}x){1,2}z","list":[` + strings.Repeat("1,", 5_000) + `1]}`), "$.list[?match(@, $.like)] does not exist: " + tooComplex},
 		{`{path: $.text, matches: ".{0,999}z"}`, long, "$.text matches .{0,999}z: " + tooComplex},
 		{`{path: $.text, matches: "a$"}`, long, ""},
 	} {

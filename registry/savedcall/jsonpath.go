@@ -45,9 +45,6 @@ func parsePath(s string) (path *jsonpath.Path, err error) {
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "jsonpath: "))
 	}
-	if _, err := costOf(s); err != nil {
-		return nil, err
-	}
 	return path, nil
 }
 
@@ -154,11 +151,7 @@ func (d *document) path(s string, deep bool) (*jsonpath.Path, error) {
 	case strings.Contains(filter, "$") && d.size > maxRootFilter:
 		return nil, errors.New(`the answer is larger than 64 KiB, which is the limit for "$" in a filter`)
 	}
-	cost, err := costOf(s)
-	if err == nil {
-		err = d.permits(cost, strings.Count(s, ".."))
-	}
-	if err != nil {
+	if err := d.permits(costOf(s), strings.Count(s, "..")); err != nil {
 		return nil, err
 	}
 	return parsePath(s)
