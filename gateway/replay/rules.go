@@ -2,12 +2,12 @@ package replay
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"goblin/gateway/state"
 	"goblin/registry/compare"
 )
 
@@ -39,14 +39,7 @@ type rule struct {
 // server, method and name are globs on the server's own names. Paths begin at the params
 // and have the syntax of "goblin diff --ignore": arguments.rows[*].when, ..id, _meta['acme/id'].
 func ReadRules(file string) (*Rules, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxRulesFile {
-		return nil, fmt.Errorf("%s is larger than %d KiB", file, maxRulesFile>>10)
-	}
-	text, err := os.ReadFile(file)
+	text, err := state.ReadNamed(file, maxRulesFile)
 	if err != nil {
 		return nil, err
 	}

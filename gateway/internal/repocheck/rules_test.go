@@ -100,7 +100,7 @@ var rules = []row{
 	{"gateway/watcher", "gateway/childproc gateway/jsonrpc gateway/mcpclient registry/rawjson registry/termtext", "reads resources as a client; opens no gateway"},
 	{"gateway/archive", "gateway gateway/callstore gateway/config gateway/policy gateway/recorder gateway/telemetry gateway/view registry registry/candidate registry/rawjson registry/recording registry/report registry/savedcall registry/termtext", "shows recordings with the catalog's own code; starts no server"},
 	{"gateway/demo", "", "a leaf: the demo servers"},
-	{"gateway/replay", "gateway/config gateway/extensions gateway/jsonrpc gateway/oauth gateway/upstream gateway/upstream/wire registry registry/compare registry/query registry/rawjson registry/recording registry/suggest registry/termtext", "replays recordings; knows no gateway and no command"},
+	{"gateway/replay", "gateway/config gateway/extensions gateway/jsonrpc gateway/oauth gateway/state gateway/upstream gateway/upstream/wire registry registry/compare registry/query registry/rawjson registry/recording registry/suggest registry/termtext", "replays recordings; knows no gateway and no command"},
 	{"gateway/deploy/bundle", "", "a leaf: writes files of a release"},
 	{"gateway/deploy/releasenotes", "", "a leaf: reads the changelog as text"},
 	{"gateway/deploy/renamemodule", "", "a leaf: reads and writes the repository as text"},
