@@ -52,8 +52,12 @@ func (a *app) showHelp() tea.Cmd {
 }
 
 // effectHere returns what a key does in the focused part. "Sort (time line: group)"
-// becomes "Group" in the time line and "Sort" elsewhere.
+// becomes "Group" in the time line and "Sort" elsewhere. Home has two effects of its own.
 func (a *app) effectHere(b *keys.Binding) string {
+	if a.Open == pane.PaneHome && (b.ID == "open" || b.ID == "reload") {
+		text := a.Handlers[a.Open][b.ID].Label()
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
 	usual, special, ok := strings.Cut(strings.TrimSuffix(b.Long, ")"), " (")
 	where, effect, isPlace := strings.Cut(special, ": ")
 	if !ok || !isPlace {

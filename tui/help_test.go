@@ -49,6 +49,7 @@ func TestHelpNamesTheEffectInTheFocusedPart(t *testing.T) {
 	for keys, effects := range map[string][]string{
 		"1 ?":   {"r  Restart the server  ", "D  Remove the server  ", "/  Filter the list  "},
 		"4 ?":   {"r  Fetch the content again  ", "y  Copy the URI or name  ", "H  List reads and updates  "},
+		"9 ?":   {"enter  Go there  ", "r  Restart  "},
 		"4 l ?": {"/  Search the text  "},
 		"5 ] ?": {"y  Copy the JSON-RPC  ", "X  Cancel the request  ", "o  Sort: next column / reverse  "},
 	} {
