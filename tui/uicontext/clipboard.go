@@ -2,6 +2,8 @@ package uicontext
 
 import (
 	"encoding/json"
+	"strings"
+	"unicode"
 
 	"github.com/aymanbagabas/go-osc52/v2"
 	tea "github.com/charmbracelet/bubbletea"
@@ -12,8 +14,8 @@ import (
 // largest text that terminals accept by OSC 52, in bytes
 const maxCopied = 1 << 20
 
-// Copy puts text into the terminal's clipboard (OSC 52). Characters that control a terminal
-// become visible, because a terminal may interpret them when the user pastes.
+// Copy puts text into the terminal's clipboard (OSC 52). A text that could control the
+// terminal when the user pastes it is escaped like on the screen.
 func (a *Context) Copy(text, what string) tea.Cmd {
 	switch {
 	case text == "":
@@ -21,11 +23,13 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 	case len(text) > maxCopied:
 		return a.Complain("%s has %s, the clipboard's limit is %s; %s opens it, %s saves it", what, FormatSize(int64(len(text))), FormatSize(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
 	}
-	safe := termtext.Text
-	if json.Valid([]byte(text)) {
-		safe = termtext.JSON
+	switch {
+	case !strings.ContainsFunc(text, controls):
+	case json.Valid([]byte(text)):
+		text = termtext.JSON(text)
+	default:
+		text = termtext.Text(text)
 	}
-	text = safe(text)
 	sequence := osc52.New(text).String()
 	if a.Term.Getenv("TMUX") != "" {
 		// tmux accepts the first one with set-clipboard, and passes on the second one
@@ -38,6 +42,9 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 		return err
 	}, "copy", nil)
 }
+
+// controls reports whether a terminal interprets a character of pasted text.
+func controls(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
 
 // CachedContent is the content of the item under the cursor.
 type CachedContent struct {
