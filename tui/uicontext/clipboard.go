@@ -14,8 +14,8 @@ import (
 // largest text that terminals accept by OSC 52, in bytes
 const maxCopied = 1 << 20
 
-// Copy puts text into the terminal's clipboard (OSC 52). A text that could control the
-// terminal when the user pastes it is escaped like on the screen.
+// Copy puts text into the terminal's clipboard (OSC 52). If text could control a terminal
+// when the user pastes it, Copy makes its control characters visible.
 func (a *Context) Copy(text, what string) tea.Cmd {
 	switch {
 	case text == "":
