@@ -9,7 +9,9 @@ import (
 	"math/rand/v2"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +34,9 @@ const (
 	// new message.
 	maxResumes = 5
 	maxWait    = 30 * time.Second
+	// openTimeout is the time that the first request waits until the GET of the stream is
+	// sent. Servers drop their own requests while the stream is not open.
+	openTimeout = time.Second
 )
 
 type streamable struct {
@@ -66,7 +71,14 @@ func (h *streamable) initialized(ctx context.Context, frame []byte) error {
 	if err := h.post(ctx, frame); err != nil {
 		return err
 	}
-	h.spawn(h.listen)
+	opened := make(chan struct{})
+	h.spawn(func() { h.listen(sync.OnceFunc(func() { close(opened) })) })
+	select {
+	case <-opened:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(openTimeout):
+	}
 	return nil
 }
 
@@ -263,12 +275,16 @@ func (h *streamable) readEvents(ctx context.Context, ev *wire.StreamReader, take
 	}
 }
 
-func (h *streamable) listen() {
+// listen reads the stream of the session. It calls opened when the first GET is sent or
+// has failed, and later again.
+func (h *streamable) listen(opened func()) {
 	const first = time.Second
+	ctx := httptrace.WithClientTrace(h.ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { opened() }})
 	lastID, wait := "", first
 	lost := false // notifications may have been lost
 	for {
-		resp, err := h.do(h.ctx, http.MethodGet, nil, acceptEvents, lastID, nil)
+		resp, err := h.do(ctx, http.MethodGet, nil, acceptEvents, lastID, nil)
+		opened()
 		var retry time.Duration
 		switch {
 		case h.ctx.Err() != nil:
