@@ -1,7 +1,9 @@
 package timeline
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -217,6 +219,19 @@ func timesText(lk *theme.Theme, r *registry.TrafficRecord) string {
 	return lk.Dim.On(lk.Own("× ") + termtext.FormatCount(r.Count))
 }
 
+type wait struct {
+	name string
+	took time.Duration
+}
+
+// longestFirst returns the waits of a call. In a narrow chart the last ones are cut.
+func longestFirst(r *registry.TrafficRecord) []wait {
+	all := []wait{{"start", r.StartWait}, {"queue", r.QueueWait}, {"user", r.UserWait}}
+	all = slices.DeleteFunc(all, func(w wait) bool { return w.took <= 0 })
+	slices.SortStableFunc(all, func(a, b wait) int { return cmp.Compare(b.took, a.took) })
+	return all
+}
+
 // outcome is the text beside a bar.
 func (c *Chart) outcome(lk *theme.Theme, row *Row) string {
 	r := row.Call.Record
@@ -244,13 +259,8 @@ func (c *Chart) outcome(lk *theme.Theme, row *Row) string {
 		parts = append(parts, lk.Dim.On(strconv.Itoa(row.Count)+" polls"))
 	}
 	var waits []string
-	for _, w := range []struct {
-		took time.Duration
-		name string
-	}{{r.StartWait, "start"}, {r.QueueWait, "queue"}, {r.UserWait, "user"}} {
-		if w.took > 0 {
-			waits = append(waits, w.name+" "+termtext.Duration(w.took))
-		}
+	for _, w := range longestFirst(r) {
+		waits = append(waits, w.name+" "+termtext.Duration(w.took))
 	}
 	if r.StartWait > 0 || r.QueueWait > 0 {
 		waits = append(waits, "call "+termtext.Duration(Work(r, c.now)))

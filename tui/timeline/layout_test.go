@@ -215,13 +215,15 @@ func TestWaitsDifferFromWork(t *testing.T) {
 		}),
 		with(call(4, "fails", 20*s, 2*s), failed),
 		with(call(5, "runs", 22*s, 0), func(r *registry.TrafficRecord) { r.Status = registry.StatusInFlight }),
+		with(call(6, "long", 2*s, 16*s), func(r *registry.TrafficRecord) { r.StartWait, r.UserWait = s/500, 15*s }),
 	}
-	text := frame(chartOf(calls), 120, 9, began.Add(32*s))
+	text := frame(chartOf(calls), 120, 10, began.Add(32*s))
 	require.Regexp(t, `lazy +s+q+#+ 10 s \(start 4.0 s, queue 2.0 s, call 4.0 s\)`, text)
 	require.Regexp(t, `asks +#+\.+#+ 6.0 s \(user 4.0 s\)`, text)
 	require.Regexp(t, `elicitation/create +\.+ 4.0 s`, text)
 	require.Regexp(t, `fails +#+x 2.0 s`, text)
 	require.Regexp(t, `runs +#+> 10 s running`, text)
+	require.Regexp(t, `long +#?\.+ 1.0 s \(user 15 s, start 2.0 ms, call`, text, "the longest wait is first, as the end may be cut")
 }
 
 // The user's wait is at its time in all calls that waited.
