@@ -123,7 +123,7 @@ func runUI(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) e
 		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(), Images: h.Images, Keys: h.Keys,
 		ConfigKeys: reference.Reader(status.Config),
 		Daemon: tui.Daemon{
-			Config: status.Config, Demo: status.Demo, Address: status.Address,
+			Config: status.Config, Title: h.Title, Demo: status.Demo, Address: status.Address,
 			Command: h.Command, Owner: owner,
 			PID: status.PID, Started: status.Started, Terminal: status.Terminal, TerminalGone: status.TerminalGone,
 		},

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,7 +143,10 @@ const (
 	kept // always shown
 )
 
-const segmentGap = "  "
+const (
+	segmentGap    = "  "
+	maxConfigName = 32 // cells
+)
 
 // headerSegments returns the parts of the header that have room, for drawing and clicks.
 func (a *app) headerSegments() (left, right []segment) {
@@ -178,8 +182,8 @@ func (a *app) leftSegments() (left []segment) {
 		left = append(left, segment{text: fmt.Sprintf(format, args...), rank: r, run: run})
 	}
 	add(rankTitle, nil, "%s", lk.Accent.On("goblin"))
-	if name := a.configName(); name != "" {
-		add(rankConfig, nil, "%s", uicontext.SanitizeLine(name))
+	if name := cmp.Or(a.o.Daemon.Title, a.configName()); name != "" {
+		add(rankConfig, nil, "%s", lk.Cut(uicontext.SanitizeLine(name), maxConfigName))
 	}
 	for _, m := range a.home().Marks() {
 		left = append(left, segment{lk.Bad.On(m.Text), kept, m.Run, lk.Bad.On(m.Short)})

@@ -46,6 +46,7 @@ import (
 // Daemon describes the process behind a UI.
 type Daemon struct {
 	Config  string // path
+	Title   string // shown instead of the config's file name, or ""
 	Demo    bool
 	Address string   // HTTP endpoint, or ""
 	Owner   bool     // quitting this UI stops the daemon

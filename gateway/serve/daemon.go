@@ -46,6 +46,8 @@ type Daemon struct {
 	Keys map[string][]string
 	// Command is the command for clients that is shown to users.
 	Command []string
+	// Title names the config in UIs; "" is its file name.
+	Title string
 
 	show    ShowFunc
 	screens atomic.Int32 // connected over the socket
@@ -57,7 +59,7 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	if err != nil {
 		exe = "" // shown by name then
 	}
-	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
+	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), Title: p.devTitle(s.cfg), show: p.Show}
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Getenv: p.App.Getenv, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Endpoint: &s.endpoint, FindEndpoint: func() (daemon.Endpoint, error) { return p.App.FindDaemon(s.cfg.Path) },

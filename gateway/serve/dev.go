@@ -69,6 +69,23 @@ func (p *Process) Dev(ctx context.Context, d Dev) error {
 	return h.Run(ctx)
 }
 
+// devFolder has the written configs. It is below the state folder.
+const devFolder = "dev"
+
+// devTitle returns the command in a config of [Process.writeDevConfig], or "" for other
+// configs.
+func (p *Process) devTitle(cfg *config.Config) string {
+	written, err := config.Canonical(filepath.Join(config.StateFolder(p.App.Getenv), devFolder, filepath.Base(cfg.Path)))
+	if err != nil || len(cfg.Servers) != 1 {
+		return ""
+	}
+	if path, err := config.Canonical(cfg.Path); err != nil || path != written {
+		return ""
+	}
+	s := cfg.Servers[0]
+	return "dev: " + p.App.Mask().String(strings.Join(append([]string{filepath.Base(s.Command)}, s.Args...), " "))
+}
+
 // writeDevConfig writes the config of a server under development and returns its path.
 // The path depends on the folder and the command, so that each has its own daemon.
 func (p *Process) writeDevConfig(d Dev) (string, error) {
@@ -84,7 +101,7 @@ func (p *Process) writeDevConfig(d Dev) (string, error) {
 	if stateDir == "" {
 		return "", errors.New("no folder for the config of this server; set HOME or XDG_STATE_HOME")
 	}
-	dir := filepath.Join(stateDir, "dev")
+	dir := filepath.Join(stateDir, devFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("write the config of this server: %w", err)
 	}

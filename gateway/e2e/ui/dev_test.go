@@ -24,7 +24,7 @@ func TestDevShowsBuildsInTheUI(t *testing.T) {
 	put(`{"name": "shop", "tools": [{"name": "a", "inputSchema": {"type": "object"}}]}`)
 	p := w.Pane(140, 40)
 	p.Goblin(`dev --build 'grep -q syntax tools.js && { echo no such word; exit 3; }; cp tools.js built.json' -- ` + e2e.TestServer + ` built.json`)
-	p.Shows("● ready", "dev", "restarted", "first lists")
+	p.Shows("● ready", "goblin  dev: "+filepath.Base(e2e.TestServer)+" built.json  ", "restarted", "first lists")
 	p.Keys("Enter")
 	p.Shows("Last build", "watching  1 file")
 
