@@ -19,7 +19,14 @@ func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
 	require.NotContains(t, r.line("│>"), "disabled")
 
 	r.keys("4 / day-0 enter g space space x")
-	require.Contains(t, r.screen(), "Disabled 2 entries for all clients")
+	require.Contains(t, r.screen(), "Disable 2 resources?")
+	require.Contains(t, r.screen(), "For all clients:")
+	before := len(r.backend.acts)
+	require.NotContains(t, r.keys("n").screen(), "Disabled")
+	require.Len(t, r.backend.acts, before, "nothing changes without a yes")
+	require.Contains(t, r.keys("x y").screen(), "Disabled 2 resources for all clients")
+	require.Contains(t, r.keys("2 esc * x").screen(), "Disable 4 tools?", "the disabled and the other three")
+	r.keys("n esc")
 	r.keys("3 x")
 	require.Contains(t, r.screen(), "Disabled github/review for all clients")
 

@@ -2,16 +2,21 @@ package dialog
 
 import (
 	"fmt"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
+// maxNames limits the names in a question about several entries.
+const maxNames = 6
+
 // ToggleEntries disables entries for the clients in view, or enables them if all are
-// disabled.
+// disabled. It asks before it changes several.
 func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
@@ -28,12 +33,28 @@ func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	if view != "" {
 		whose = "clients of " + uicontext.SanitizeLine(view)
 	}
-	what := uicontext.SanitizeLine(entries[0].Listed)
-	if n := len(entries); n > 1 {
-		what = fmt.Sprintf("%d entries", n)
+	what, n := uicontext.SanitizeLine(entries[0].Listed), len(entries)
+	if n > 1 {
+		what = termtext.Count(n, entries[0].Kind.String())
 	}
-	return a.Do(func() error { return a.Backend.SetEntriesDisabled(view, on, entries...) }, do,
-		func() tea.Cmd { return a.Say("%s %s for %s", done, what, whose) })
+	change := func() tea.Cmd {
+		return a.Do(func() error { return a.Backend.SetEntriesDisabled(view, on, entries...) }, do,
+			func() tea.Cmd { return a.Say("%s %s for %s", done, what, whose) })
+	}
+	if n == 1 {
+		return change()
+	}
+	names := make([]string, 0, maxNames+1)
+	for _, e := range entries[:min(n, maxNames)] {
+		names = append(names, uicontext.SanitizeLine(e.Listed))
+	}
+	if n > maxNames {
+		names = append(names, fmt.Sprintf("and %d more", n-maxNames))
+	}
+	return a.Push(&Confirm{
+		Screen: a, Title: strings.ToUpper(do[:1]) + do[1:] + " " + what + "?", Yes: do, Then: change,
+		Text: []string{"For " + whose + ":"}, Body: strings.Join(names, "\n"),
+	})
 }
 
 // hiddenBySearch is the reason of entries that only search finds.
