@@ -61,7 +61,7 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 	r.keys("esc")
 	require.Contains(t, r.line("> "), "catalog_tools")
 	r.keys("esc g enter")
-	require.Contains(t, r.line("Goblin tool"), "↓")
+	require.Contains(t, r.line("Goblin tool"), "▾")
 	require.Contains(t, r.screen(), "search_resources")
 	r.keys("4 2")
 	require.Contains(t, r.screen(), "search_resources", "it stays so")

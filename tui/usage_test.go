@@ -148,7 +148,7 @@ func TestUsageFoldsGoblinsOwnTools(t *testing.T) {
 	r.keys("x")
 	require.Contains(t, r.app.Flash.Text, "only listed tools")
 	r.keys("enter")
-	require.Contains(t, r.screen(), "↓ 2 Goblin tools")
+	require.Contains(t, r.screen(), "▾ 2 Goblin tools")
 	require.Contains(t, r.screen(), "search_tools")
 	r.keys("enter / search_tools enter")
 	require.Contains(t, r.screen(), "Usage 1/7")

@@ -49,7 +49,7 @@ func (f *Fold[R]) onHead() bool {
 // Mark returns the mark of the head.
 func (f *Fold[R]) Mark(lk *theme.Theme) string {
 	if f.Unfolded {
-		return lk.Falling
+		return lk.Unfolded
 	}
 	return lk.Folded
 }

@@ -37,7 +37,7 @@ func (p *Pane) nameCell(r row) (string, theme.Style) {
 		name = folderOf(r.key()) + r.name
 	}
 	if r.file == nil {
-		mark := "  "
+		mark := lk.Unfolded + " "
 		if p.folded[r.folder] {
 			mark = lk.Folded + " "
 		}

@@ -62,11 +62,12 @@ var attributes = Palette{
 type Glyphs struct {
 	ASCII bool
 
-	Cursor, Tick, On, Asked, Refused            string
-	Up, Starting, Disabled, Failed              string
-	Template, Delta, New, To, From, Sep, Folded string
-	Ellipsis, Check, Box, Edge                  string
-	Rising, Falling                             string // sort order of columns
+	Cursor, Tick, On, Asked, Refused    string
+	Up, Starting, Disabled, Failed      string
+	Template, Delta, New, To, From, Sep string
+	Folded, Unfolded                    string // marks of rows
+	Ellipsis, Check, Box, Edge          string
+	Rising, Falling                     string // sort order of columns
 
 	TopLeft, TopRight, BottomLeft, BottomRight     string
 	Horizontal, Vertical, TeeLeft, TeeRight, Cross string
@@ -75,7 +76,7 @@ type Glyphs struct {
 var unicodeGlyphs = Glyphs{
 	Cursor: ">", Tick: "▪", On: "●", Asked: "◌", Refused: "!",
 	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
-	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
+	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸", Unfolded: "▾",
 	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎",
 	Rising: "↑", Falling: "↓",
 	TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
@@ -86,7 +87,7 @@ var asciiGlyphs = Glyphs{
 	ASCII:  true,
 	Cursor: ">", Tick: "#", On: "*", Asked: "~", Refused: "!",
 	Up: "*", Starting: "~", Disabled: "-", Failed: "!",
-	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+",
+	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+", Unfolded: "-",
 	Ellipsis: ".", Check: "x", Box: "_", Edge: "|",
 	Rising: "^", Falling: "v",
 	TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",

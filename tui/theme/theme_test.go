@@ -74,7 +74,7 @@ func TestWhatIsSelectedIsVisibleInEachTheme(t *testing.T) {
 // common lists the characters beyond ASCII that the UI draws itself. All of them are one
 // cell wide and in DejaVu Sans Mono (fc-query --format=%{charset}). Missing ones would be
 // drawn as boxes. Check that font before adding one.
-const common = "¤·×Δ•…←→↑↓─│├┤┼╭╮╯╰▀▁▂▃▄▅▆▇█▌▎░▒▓▪▸○◌●◐◑◒◓◇☐✓✗"
+const common = "¤·×Δ•…←→↑↓─│├┤┼╭╮╯╰▀▁▂▃▄▅▆▇█▌▎░▒▓▪▸▾○◌●◐◑◒◓◇☐✓✗"
 
 func TestEveryCharacterOfTheScreenIsInCommonFonts(t *testing.T) {
 	found := map[rune]bool{}
