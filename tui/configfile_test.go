@@ -115,6 +115,7 @@ func TestAVariableOfAFailedServerIsFixedInAForm(t *testing.T) {
 	r.keys("ctrl+e")
 	require.Contains(t, r.screen(), "Only in the file (C-o): tools.")
 	require.Contains(t, r.screen(), "> API_KEY")
+	require.NotContains(t, r.screen(), "disabled *", "a switch always has a value")
 	r.keys("ctrl+s")
 	require.Contains(t, r.screen(), "no changes")
 	r.backend.preview = &report.EditPreview{Diff: []string{"-  API_KEY: ${WEB_KEY}", "+  API_KEY: ${keyring:legacy.API_KEY}"}, Secrets: []string{"env.API_KEY"}, Place: "the system's keyring", Keyring: true, Starts: true}

@@ -52,7 +52,7 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("ctrl+o esc")
 	require.Len(t, r.app.Dialogs, 1, "esc must not close anything")
 	r.keys("ctrl+s")
-	require.NotContains(t, r.screen(), "required", "nothing was submitted")
+	require.NotContains(t, r.screen(), "! required", "nothing was submitted")
 	r.keys("f5")
 	require.Contains(t, r.screen(), "! required")
 	r.keys("ctrl+g")

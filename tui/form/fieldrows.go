@@ -37,10 +37,16 @@ func (f *Form) valueWidth() int { return f.layout(f.w).valueWidth }
 
 func (f *Form) labelOf(fd *field) string {
 	label := strings.Repeat("  ", min(fd.depth, maxDepth)) + safeLabel(fd.label)
-	if fd.Required && fd.kind != Object && (fd.parent == nil || fd.parent.kind == Object) {
+	if fd.isMarked() {
 		return label + " *"
 	}
 	return label
+}
+
+// isMarked reports whether the label marks the field as required. Objects and switches
+// always have a value.
+func (f *field) isMarked() bool {
+	return f.Required && f.kind != Object && f.kind != Bool && (f.parent == nil || f.parent.kind == Object)
 }
 
 // fieldBlock returns the lines of a field, and the index of the line with the cursor.
@@ -139,8 +145,11 @@ func (f *field) describe(l *theme.Theme) string {
 	if f.Pattern != "" {
 		parts = append(parts, cmp.Or(f.PatternHelp, "matches "+safeLabel(f.Pattern)))
 	}
-	if !f.Required {
+	switch {
+	case !f.Required:
 		parts = append(parts, "optional")
+	case f.isMarked():
+		parts = append(parts, "* required")
 	}
 	return strings.Join(parts, " "+l.Sep+" ")
 }
