@@ -61,7 +61,7 @@ func (d *search) entryForm(target string, from *candidate.Definition) tea.Cmd {
 		Values: set,
 		Fields: []form.Field{
 			nameField(),
-			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "Local program, or URL of a remote server", Mask: secrettext.MaskCommand},
+			{Name: "command or URL", Required: true, OneLine: true, Description: "Local program, or URL of a remote server", Mask: secrettext.MaskCommand},
 			{Name: "args", Title: "arguments", Kind: form.List, Description: "For a local program", Mask: secrettext.MaskArgs},
 			{Name: "env", Title: "variables", Kind: form.List, Description: "For a local program", Pattern: `^[^=]+=`, PatternHelp: "NAME=VALUE", Mask: secrettext.MaskPairs("=")},
 			{Name: "headers", Title: "headers", Kind: form.List, Description: "For a remote server", Pattern: `^[^:]+:`, PatternHelp: "NAME: VALUE", Mask: secrettext.MaskPairs(":")},
@@ -72,7 +72,7 @@ func (d *search) entryForm(target string, from *candidate.Definition) tea.Cmd {
 // values are the values of the form of a command or a URL.
 type values struct {
 	Name    string   `json:"name,omitempty"`
-	Target  string   `json:"target,omitempty"`
+	Target  string   `json:"command or URL,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	Env     []string `json:"env,omitempty"`
 	Headers []string `json:"headers,omitempty"`
