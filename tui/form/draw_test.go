@@ -50,7 +50,7 @@ Opens an issue.
   Body       ________________________________________________
   Priority   ( ) low  (•) normal  ( ) urgent
 > labels *    [ ] bug >[x] docs  [ ] question
-             any of 3 · at most 2 values · * required
+             any of 3 · * required · at most 2 values
   estimate   ________________________________________________
   assignees  no items  [ add ]
   watchers   │
@@ -72,7 +72,7 @@ Opens an issue.
 
 > title *    It ___________________________________________
              ! must have at least 3 characters, has 2
-             text · 3 to 80 characters · * required
+             text · * required · 3 to 80 characters
              One line
   Body       ______________________________________________
   Priority   ( ) low  (•) normal  ( ) urgent

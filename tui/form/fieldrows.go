@@ -133,6 +133,9 @@ func (f *field) describe(l *theme.Theme) string {
 		}
 	}
 	parts = append(parts, kind)
+	if f.isMarked() { // first, because the rest may be cut
+		parts = append(parts, "* required")
+	}
 	unit := "character"
 	switch {
 	case f.kind == Array:
@@ -145,11 +148,8 @@ func (f *field) describe(l *theme.Theme) string {
 	if f.Pattern != "" {
 		parts = append(parts, cmp.Or(f.PatternHelp, "matches "+safeLabel(f.Pattern)))
 	}
-	switch {
-	case !f.Required:
+	if !f.Required {
 		parts = append(parts, "optional")
-	case f.isMarked():
-		parts = append(parts, "* required")
 	}
 	return strings.Join(parts, " "+l.Sep+" ")
 }
