@@ -162,7 +162,17 @@ func TestTypedCommandsAndURLsFillTheForm(t *testing.T) {
 	masked.keys("1 a enter tab").typeText("https://h/x?unit=km&token=hunter2")
 	require.Contains(t, masked.screen(), "https://h/x?unit=km&token=*******")
 	r := newFailingUI(t, 100, 40)
-	r.keys("1 a").typeText("https://h/mcp").keys("enter").typeText("h").keys("ctrl+s")
+	r.backend.registry = func(context.Context, []string) (*candidate.SearchResult, error) {
+		t.Error("the registry must not get commands and URLs, which may have secrets")
+		return nil, errors.New("asked")
+	}
+	for _, typed := range []string{"npx -y x --token hunter2", "KEY=hunter2 x"} {
+		r.keys("1 a").send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(typed), Paste: true}, 0)
+		require.Contains(t, r.screen(), "By hand")
+		r.app.Dialogs = nil
+	}
+	r.keys("1 a").send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("https://h/mcp"), Paste: true}, 0)
+	r.keys("enter").typeText("h").keys("ctrl+s")
 	require.Equal(t, []string{`add h {"url":"https://h/mcp"}`}, r.backend.acts)
 }
 

@@ -83,7 +83,7 @@ func (d *search) searchLater() tea.Cmd {
 	d.cancel()
 	d.failure, d.isSlow = "", false
 	typed := d.query()
-	d.searching = len(typed) >= minQuery && len(typed) <= maxQuery && !strings.Contains(typed, "://")
+	d.searching = len(typed) >= minQuery && len(typed) <= maxQuery && !slices.ContainsFunc(strings.Fields(typed), isPrivate)
 	if !d.searching {
 		d.found = nil
 		return nil
@@ -95,6 +95,12 @@ func (d *search) searchLater() tea.Cmd {
 		}
 		return d.searchNow(strings.Fields(typed))
 	}))
+}
+
+// isPrivate reports whether a word belongs to a command line or a URL, which may have
+// secrets. Names of servers have no such words.
+func isPrivate(word string) bool {
+	return strings.HasPrefix(word, "-") || strings.Contains(word, "://") || strings.ContainsAny(word, "=$")
 }
 
 func (d *search) searchNow(words []string) tea.Cmd {
