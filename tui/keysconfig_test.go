@@ -131,7 +131,7 @@ func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
 	t.Parallel()
 	r := newReboundUI(t, map[string][]string{"open": {"f9"}, "subscribe": {"f8"}, "call": {"f7"}, "resources": {"f4"}})
 	r.keys("f4 j")
-	require.Contains(t, r.screen(), "f9 reads it, f8 subscribes")
+	require.Contains(t, r.screen(), "f9 reads it, f8 unsubscribes")
 	r.keys("t")
 	require.Contains(t, r.screen(), "f9 or f7 fills in the variables")
 }

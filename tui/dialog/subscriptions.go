@@ -219,10 +219,16 @@ func (d *Subscriptions) Keys() keys.Table {
 
 // ListKeys returns the keys that work while no filter is typed.
 func (d *Subscriptions) ListKeys() keys.Table {
+	does := "subscribe"
+	if d.Table != nil { // otherwise for the help
+		if s, ok := d.Table.Selected(); ok && slices.Contains(s.Sessions, d.app.Backend.Session()) {
+			does = "unsubscribe"
+		}
+	}
 	return slices.Concat(
 		keys.Table{
 			{ID: "subscriptions.visit", Hint: "go to", Long: "Go to the resource", Run: d.Table.WithSelected(d.visit)},
-			{ID: "subscriptions.toggle", Hint: "subscribe", Long: "Subscribe or unsubscribe", Run: d.Table.WithSelected(d.app.Toggle)},
+			{ID: "subscriptions.toggle", Hint: does, Long: "Subscribe or unsubscribe", Run: d.Table.WithSelected(d.app.Toggle)},
 		},
 		d.FilterKeys("subscriptions"),
 		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},

@@ -272,7 +272,11 @@ func (p *Resources) Subject() Subject {
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),
 		Blocks: func(context.Context) []viewer.Section {
 			key := p.app.KeyOf
-			f, hint := append(facts(e), seen...), key("open")+" reads it, "+key("subscribe")+" subscribes."
+			subscribes := " subscribes."
+			if p.IsSubscribed(at) {
+				subscribes = " unsubscribes."
+			}
+			f, hint := append(facts(e), seen...), key("open")+" reads it, "+key("subscribe")+subscribes
 			blocks := []viewer.Section{{Kind: viewer.Fields, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {

@@ -282,13 +282,19 @@ func number(name string, priority int, value func(*row) float64, text func(*row)
 
 // Keys returns the keys of the dialog.
 func (d *View) Keys() keys.Table {
+	does := "subscribe"
+	if d.o.Store != nil { // otherwise for the help
+		if _, subscribed := d.o.Store.subscription(d.item); subscribed {
+			does = "unsubscribe"
+		}
+	}
 	return append(keys.Table{
 		{ID: "past.down", Long: "Older row", Run: d.Move(1)},
 		{ID: "past.up", Long: "Newer row", Run: d.Move(-1)},
 		{ID: "past.zoom", Hint: d.ZoomHint(), Long: "Maximize the content, or show the list again", Run: d.Zoom},
 		{ID: "past.compare", Hint: "compare", Long: "Mark a read for a comparison; on another: compare", Run: d.compare},
 		{ID: "past.path", Hint: "number", Long: "Draw the number at a JSONPath over time", Run: d.askPath},
-		{ID: "past.subscribe", Hint: "subscribe", Long: "Subscribe, and keep each new content", Run: func() tea.Cmd { return d.o.Subscribe(d.item) }},
+		{ID: "past.subscribe", Hint: does, Long: "Subscribe, and keep each new content", Run: func() tea.Cmd { return d.o.Subscribe(d.item) }},
 		{ID: "past.copy", Hint: "copy", Long: "Copy the answer", Run: d.copyAnswer},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
 	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)
