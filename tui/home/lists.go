@@ -381,17 +381,23 @@ func (p *Pane) describe(c *call) {
 
 // runs describes in a line what runs.
 func (p *Pane) runs() string {
-	up, clients := 0, 0
+	up, sleeping, clients, idle := 0, 0, 0, ""
 	for i := range p.states {
-		if pane.IsReachable(p.states[i].State) {
+		switch {
+		case p.states[i].State == registry.StateSleeping:
+			sleeping++
+		case pane.IsReachable(p.states[i].State):
 			up++
 		}
+	}
+	if sleeping > 0 {
+		idle = strconv.Itoa(sleeping) + " idle, "
 	}
 	for i := range p.clients.Rows {
 		if c := &p.clients.Rows[i]; !c.Screen && c.SilentFor() == 0 {
 			clients++
 		}
 	}
-	return strconv.Itoa(up) + " of " + termtext.Count(len(p.states), "server") + " up, " +
+	return strconv.Itoa(up) + " of " + termtext.Count(len(p.states), "server") + " up, " + idle +
 		termtext.Count(clients, "client") + ", " + termtext.Count(len(p.app.Logs().Running()), "request") + " in flight"
 }
