@@ -69,6 +69,8 @@ func (a *app) isPointless(id string) bool {
 	switch id {
 	case "log-in":
 		return !a.needsLogin()
+	case "edit-server":
+		return a.Open != pane.PaneServers
 	case "call":
 		return !a.isCallable(it)
 	case "reload": // unfetched content is opened first
@@ -217,7 +219,7 @@ func (a *app) isSubscribed() bool {
 }
 
 func (a *app) footer() []string {
-	ids := []string{"back", "enlarge", "next-row", "tab-right", "filter", "next-match", "only-matches", "widen", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
+	ids := []string{"back", "enlarge", "next-row", "tab-right", "filter", "next-match", "only-matches", "widen", "log-in", "subscribe", "call", "reload", "edit-server", "copy", "palette", "help"}
 	if !a.Inside {
 		ids = []string{"open", "log-in", "call", "subscribe", "run-folder", "variables", "approve", "enable", "reload", "edit-server", "answer", "switch", "seen", "templates", "tab-right", "follow", "compare", "save-call", "pause", "break", "filter", "sort", "shown", "widen", "copy", "palette", "mark", "mark-all", "help", "quit"}
 	}
