@@ -45,17 +45,25 @@ func shown(v any) string {
 
 // comparer finds differences of decoded values. Placeholders match any text.
 type comparer struct {
-	known, found secrets
-	differences  []difference
+	textMatcher
+	limit       int // of differences; the comparison stops there
+	differences []difference
+}
+
+func newComparer(known secrets, limit int, work *int) *comparer {
+	return &comparer{textMatcher: textMatcher{known: known, found: secrets{}, work: work}, limit: limit}
 }
 
 func (c *comparer) report(path string, recorded, got any) {
-	if len(c.differences) < maxDifferences {
+	if len(c.differences) < c.limit {
 		c.differences = append(c.differences, difference{path, recorded, got})
 	}
 }
 
 func (c *comparer) compare(path string, recorded, got any) {
+	if len(c.differences) == c.limit || !c.spend(len(path)) {
+		return
+	}
 	switch want := recorded.(type) {
 	case map[string]any:
 		if have, ok := got.(map[string]any); ok {
@@ -68,7 +76,7 @@ func (c *comparer) compare(path string, recorded, got any) {
 			return
 		}
 	case string:
-		if have, ok := got.(string); ok && c.known.matchText(want, have, c.found) {
+		if have, ok := got.(string); ok && c.match(want, have) {
 			return
 		}
 		if start, end := recording.Placeholder(want); start == 0 && end == len(want) && isScalar(got) {

@@ -38,28 +38,36 @@ func (s *Server) take(t target, params []byte) (*call, *jsonrpc.Error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g := s.find(t, key, members)
+	work := maxWork
+	g := s.find(t, key, members, &work)
 	if g == nil && hasHidden(params) {
-		g = s.findFilled(t, members)
+		g = s.findFilled(t, members, &work)
 	}
-	if g == nil {
-		return nil, s.miss(t, members)
+	switch {
+	case g != nil:
+	case work == 0:
+		return nil, &jsonrpc.Error{
+			Code: jsonrpc.CodeInvalidParams, Data: rawjson.Object("code", Miss, "server", s.Name),
+			Message: fmt.Sprintf("%s: the params are too large to compare with all hidden secrets of the recording", Miss),
+		}
+	default:
+		return nil, s.miss(t, members, &work)
 	}
 	return g.take(), nil
 }
 
-func (s *Server) find(t target, key digest, members map[string]any) *group {
+func (s *Server) find(t target, key digest, members map[string]any, work *int) *group {
 	if of := s.targets[t]; of != nil {
 		if g := of.groups[key]; g != nil {
 			return g
 		}
-		if g := s.findHidden(of, members); g != nil {
+		if g := s.findHidden(of, members, work); g != nil {
 			return g
 		}
 	}
 	for _, other := range s.hidden {
 		if other.method == t.method {
-			if g := s.findHidden(s.targets[other], members); g != nil {
+			if g := s.findHidden(s.targets[other], members, work); g != nil {
 				return g
 			}
 		}
@@ -67,10 +75,13 @@ func (s *Server) find(t target, key digest, members map[string]any) *group {
 	return nil
 }
 
-func (s *Server) findHidden(t *targetCalls, members map[string]any) *group {
+func (s *Server) findHidden(t *targetCalls, members map[string]any, work *int) *group {
 	for _, g := range t.hidden {
-		c := comparer{known: s.secrets, found: secrets{}}
+		c := newComparer(s.secrets, 1, work)
 		c.compare("", g.hidden, members)
+		if *work == 0 {
+			return nil
+		}
 		if len(c.differences) == 0 {
 			s.secrets.add(c.found)
 			return g
@@ -81,12 +92,12 @@ func (s *Server) findHidden(t *targetCalls, members map[string]any) *group {
 
 // findFilled returns the calls for a request with placeholders. Recorded settings have them
 // in place of the texts that overrides fill in.
-func (s *Server) findFilled(t target, members map[string]any) (found *group) {
+func (s *Server) findFilled(t target, members map[string]any, work *int) (found *group) {
 	s.eachCandidate(s.targets[t], func(_ *call, recorded map[string]any) bool {
-		c := comparer{found: secrets{}}
+		c := newComparer(nil, 1, work)
 		c.compare("", members, recorded)
-		if len(c.differences) > 0 {
-			return true
+		if len(c.differences) > 0 || *work == 0 {
+			return *work > 0
 		}
 		key, err := digestOf(recorded)
 		if err == nil {
@@ -140,7 +151,7 @@ func (g *group) take() *call {
 }
 
 // miss returns the error for a request that was not recorded.
-func (s *Server) miss(t target, members map[string]any) *jsonrpc.Error {
+func (s *Server) miss(t target, members map[string]any, work *int) *jsonrpc.Error {
 	what := t.method
 	if t.name != "" {
 		what += " " + termtext.Truncate(termtext.Line(fmt.Sprintf("%q", t.name)), 200)
@@ -153,7 +164,7 @@ func (s *Server) miss(t target, members map[string]any) *jsonrpc.Error {
 			Message: fmt.Sprintf("%s: no %s of server %q was recorded%s", Miss, what, s.Name, s.otherTargets(t)),
 		}
 	}
-	number, differences := s.closest(of, members)
+	number, differences := s.closest(of, members, work)
 	var texts []string
 	var list [][]byte
 	for i, d := range differences {
@@ -173,10 +184,13 @@ func (s *Server) miss(t target, members map[string]any) *jsonrpc.Error {
 }
 
 // closest returns the recorded call with the fewest differences.
-func (s *Server) closest(of *targetCalls, members map[string]any) (number uint64, differences []difference) {
+func (s *Server) closest(of *targetCalls, members map[string]any, work *int) (number uint64, differences []difference) {
 	s.eachCandidate(of, func(c *call, recorded map[string]any) bool {
-		one := comparer{known: s.secrets, found: secrets{}}
+		one := newComparer(s.secrets, maxDifferences, work)
 		one.compare("", recorded, members)
+		if *work == 0 && number != 0 {
+			return false
+		}
 		if number == 0 || len(one.differences) < len(differences) {
 			number, differences = c.number, one.differences
 		}

@@ -74,7 +74,10 @@ func (s *session) text(r bodyRef) ([]byte, error) {
 	}
 	s.Server.mu.Lock()
 	defer s.Server.mu.Unlock()
-	return slices.Clone(s.secrets.restore(text)), nil // frames are edited in place
+	if text, err = s.secrets.restore(text); err != nil {
+		return nil, err
+	}
+	return slices.Clone(text), nil // frames are edited in place
 }
 
 // playUnanswered plays a call whose recording has no answer. A cancelled one waits for
@@ -167,7 +170,8 @@ func (s *session) compareAnswer(step *step, got []byte) {
 		return
 	}
 	s.Server.mu.Lock()
-	c := comparer{known: s.secrets, found: secrets{}}
+	work := maxWork
+	c := newComparer(s.secrets, 1, &work)
 	c.compare("", want, have)
 	s.secrets.add(c.found)
 	s.Server.mu.Unlock()

@@ -301,3 +301,23 @@ func TestAContinuedCallWithoutItsFirstRequestIsReplayed(t *testing.T) {
 	p.send(1, "tools/call", `{"name":"t"}`)
 	require.JSONEq(t, `{"content":[]}`, string(p.receive().Result))
 }
+
+// A recording of others decides what is compared with a request, and how often a secret
+// is in an answer.
+func TestHiddenSecretsTakeLimitedTimeAndMemory(t *testing.T) {
+	t.Parallel()
+	const hidden = "[hidden:0a1b2c3d]"
+	text := header + request(1, `{"name":"s_t","arguments":{"a":"`+hidden+hidden+`"}}`, `{"i":1}`)
+	text += request(2, `{"name":"s_t","arguments":{"b":"key `+hidden+`!"}}`, `{"text":"`+strings.Repeat(hidden, 2000)+`"}`)
+	text += request(3, `{"name":"s_t","arguments":{"c":"[hidden:00000001], [hidden:00000002] and [hidden:00000001]"}}`, `{"text":"[hidden:00000002]"}`)
+	p := serve(t, load(t, text, noRules))
+	for id, row := range []struct{ arguments, want string }{
+		{`{"a":"` + strings.Repeat("a", 50_000) + `b"}`, "too large to compare"},
+		{`{"a":"short"}`, "arguments.a: recorded"},
+		{`{"b":"key ` + strings.Repeat("b", 16_000) + `!"}`, "make the message too large"},
+		{`{"c":"a, b, c and a"}`, `{"text":"b, c"}`},
+	} {
+		p.send(id, "tools/call", `{"name":"t","arguments":`+row.arguments+`}`)
+		require.Contains(t, string(p.receive().Result), row.want, id)
+	}
+}
