@@ -102,7 +102,6 @@ type sentRequest struct {
 	Comparison
 	time           time.Time
 	profile        string
-	original       string
 	params, answer bodyRef
 	isError        bool
 	problem        string
@@ -114,7 +113,6 @@ type replayer struct {
 	o        AgainstOptions
 	store    store
 	requests []*sentRequest
-	readOnly map[target]bool // recorded annotations; method is the server
 	clients  map[string]*profileClient
 
 	mu      sync.Mutex
@@ -124,14 +122,14 @@ type replayer struct {
 type profileClient struct {
 	Client
 	err      error
-	readOnly map[string]bool // current annotations by listed name
+	readOnly map[string]bool // annotations by listed name
 }
 
 // Against sends recorded requests of clients to real servers, one after the other. It
 // compares the answers with the recorded ones. Requests of servers get the recorded
 // client's answers.
 func Against(ctx context.Context, o AgainstOptions) (sum Summary, err error) {
-	p := &replayer{o: o, readOnly: map[target]bool{}, clients: map[string]*profileClient{}}
+	p := &replayer{o: o, clients: map[string]*profileClient{}}
 	defer func() { err = errors.Join(err, p.store.close()) }()
 	if err := p.load(); err != nil {
 		return sum, err
@@ -199,10 +197,6 @@ func (p *replayer) add(r *recording.Reader, line *recording.Line, asked map[uint
 	switch {
 	case line.Type == recording.TypeRecording && !line.Bodies:
 		return fmt.Errorf("%s: %w", r.File(), ErrNoBodies)
-	case line.Type == recording.TypeServer:
-		for _, tool := range line.Lists["tools"] {
-			p.readOnly[target{line.Server, rawjson.GetString(tool, nameMember)}] = isReadOnly(tool)
-		}
 	case line.Type != recording.TypeRequest:
 	case line.Direction == toClient:
 		if line.Parent != 0 {
@@ -234,7 +228,7 @@ func (p *replayer) addRequest(r *recording.Reader, line *recording.Line, asked m
 		Comparison: Comparison{
 			Number: line.Number, Server: line.Server, Method: line.Method, Name: line.Name, Recorded: rec.Duration - rec.UserWait,
 		},
-		time: line.Time, profile: line.Profile, original: cmp.Or(line.Original, line.Name), asked: asked[line.Number], isError: line.Code != 0,
+		time: line.Time, profile: line.Profile, asked: asked[line.Number], isError: line.Code != 0,
 	}
 	delete(asked, line.Number)
 	params, err := r.Body(line.Params)
@@ -279,7 +273,8 @@ func (p *replayer) send(ctx context.Context, q *sentRequest) error {
 	if c.err != nil {
 		return c.err
 	}
-	if q.Method == callTool && !p.o.All && !p.mayCall(c, q) {
+	// Only the servers know what a tool does. The recording may be anybody's.
+	if q.Method == callTool && !p.o.All && !c.readOnly[rawjson.GetString(params, nameMember)] {
 		q.State, q.Reason = Skipped, "the tool is not marked as read-only"
 		return nil
 	}
@@ -315,15 +310,6 @@ func (p *replayer) compare(q *sentRequest, params []byte, recorded, got reply) {
 		q.State, q.More = Differs, more+max(0, len(differences)-maxDifferences)
 		q.Differences = differences[:min(len(differences), maxDifferences)]
 	}
-}
-
-// mayCall reports whether the servers, now and in the recording, mark a tool as
-// read-only.
-func (p *replayer) mayCall(c *profileClient, q *sentRequest) bool {
-	if now, listed := c.readOnly[q.Name]; listed {
-		return now
-	}
-	return p.readOnly[target{q.Server, q.original}]
 }
 
 // maxTools limits the tools whose annotations are read.

@@ -24,10 +24,9 @@ type Setup struct {
 	Fast               bool
 	// Rules is a file for [ReadRules], or "".
 	Rules string
-	// Pass asks the real servers of Config for requests that were not recorded. Config may
-	// be "" for the demo.
-	Pass   bool
-	Config string
+	// Real is the config whose servers get the requests that were not recorded, or nil. Its
+	// settings replace those of the recording.
+	Real *config.Config
 }
 
 // The parts of a recording's settings that a replaying gateway uses. Others may start
@@ -59,7 +58,40 @@ func NewConfig(s Setup) (*config.Config, error) {
 		return nil, fmt.Errorf("use the settings of %s: %w", s.Recording, err)
 	}
 	cfg.Path, cfg.Demo = "", true // no state files and no reload
-	return cfg, nil
+	if s.Real != nil {
+		err = useSettings(cfg, s.Real)
+	}
+	return cfg, err
+}
+
+// useSettings replaces a recording's settings by those of a config whose servers may get
+// requests. Anybody may have written the recording.
+func useSettings(cfg, real *config.Config) error {
+	const refused = "requests must not reach the real servers: "
+	if real.Gateway.Pin == config.PinStrict {
+		return errors.New(refused + "the config has \"pin: strict\", and a replay checks no approvals")
+	}
+	for _, r := range real.Rules {
+		if r.HasHints() {
+			return fmt.Errorf("%sthe rule in line %d of the config reads hints of tools, and a replay has only the recorded ones", refused, r.Line)
+		}
+	}
+	waits := cfg.Gateway
+	cfg.Gateway = real.Gateway
+	cfg.Gateway.Pin, cfg.Gateway.Remember, cfg.Gateway.Start = waits.Pin, waits.Remember, waits.Start
+	cfg.Gateway.StartupWait, cfg.Gateway.HandshakeWait = waits.StartupWait, waits.HandshakeWait
+	cfg.Profiles, cfg.Clients, cfg.Rules, cfg.Lua = real.Profiles, real.Clients, real.Rules, real.Lua
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		from, ok := real.Server(s.Name)
+		if !ok {
+			continue // it gets no requests
+		}
+		s.Tools, s.Prompts, s.Resources, s.OpenResources = from.Tools, from.Prompts, from.Resources, from.OpenResources
+		s.Overrides, s.Tags, s.Disabled, s.Isolation = from.Overrides, from.Tags, from.Disabled, from.Isolation
+		s.ForwardMeta, s.MaxResult, s.Roots = from.ForwardMeta, from.MaxResult, from.Roots
+	}
+	return nil
 }
 
 func (s *Setup) text(recorded settings, names []string) ([]byte, error) {
@@ -97,7 +129,7 @@ func (s *Setup) text(recorded settings, names []string) ([]byte, error) {
 		set(one, "timeout", "24h")
 		set(one, "call_timeout", "24h")
 		set(one, "startup_timeout", "10m") // long recordings
-		if s.Pass {
+		if s.Real != nil {
 			set(one, "inherit_env", true) // for the real server
 		}
 		servers[name] = one
@@ -148,10 +180,10 @@ func (s *Setup) args(file, server string) []string {
 			args = append(args, "--rules", path)
 		}
 	}
-	if s.Pass {
+	if s.Real != nil {
 		args = append(args, "--missing", "pass")
-		if s.Config != "" {
-			args = append(args, "--config", s.Config)
+		if s.Real.Path != "" {
+			args = append(args, "--config", s.Real.Path)
 		}
 	}
 	args = append(args, "--", file, server)

@@ -31,24 +31,25 @@ const (
 	MissingPasses = "pass" // the config's real servers answer them
 )
 
-// replaying returns a gateway over a recording. It has no socket and no state files.
+// replaying returns a gateway over a recording. It has no socket, and no state files
+// except for disabled entries if real servers may get requests.
 func (p *Process) replaying(r Replay, profile string, change func(*stack.Options)) (*stack.Stack, io.Closer, error) {
 	if r.Rules != "" {
 		if _, err := replay.ReadRules(r.Rules); err != nil {
 			return nil, nil, err
 		}
 	}
-	setup := replay.Setup{Recording: r.Recording, Fast: r.Fast, Rules: r.Rules, Pass: r.Missing == MissingPasses}
+	setup := replay.Setup{Recording: r.Recording, Fast: r.Fast, Rules: r.Rules}
 	var err error
 	if setup.Program, err = os.Executable(); err != nil {
 		return nil, nil, fmt.Errorf("find this program: %w", err)
 	}
-	if setup.Pass {
-		real, err := p.App.Load() // reports mistakes before the first miss
-		if err != nil {
+	toggles := ""
+	if r.Missing == MissingPasses {
+		if setup.Real, err = p.App.Load(); err != nil {
 			return nil, nil, err
 		}
-		setup.Config = real.Path
+		toggles = p.App.TogglesPath(setup.Real)
 	}
 	cfg, err := replay.NewConfig(setup)
 	if err != nil {
@@ -62,7 +63,7 @@ func (p *Process) replaying(r Replay, profile string, change func(*stack.Options
 	if err != nil {
 		return nil, nil, err
 	}
-	o := stack.Options{Config: cfg, Version: p.App.Version.Version, Logger: logger, Mask: p.App.Mask(), Extend: p.Extend}
+	o := stack.Options{Config: cfg, Version: p.App.Version.Version, Logger: logger, Mask: p.App.Mask(), Toggles: toggles, Resolve: p.App.Secrets().Resolve, Extend: p.Extend}
 	if change != nil {
 		change(&o)
 	}

@@ -118,6 +118,9 @@ func (r *Rule) on() On {
 	return OnRequest
 }
 
+// HasHints reports whether the rule has terms about hints of tools.
+func (r *Rule) HasHints() bool { return r.hints }
+
 // Describe returns the action in a few words, such as "delay 2 s".
 func (r *Rule) Describe() string {
 	switch {

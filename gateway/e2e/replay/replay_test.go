@@ -348,3 +348,50 @@ func TestRecordedCallsAreSentToRealServers(t *testing.T) {
 	require.Contains(t, r.w.Run("replay", r.path, "ms:x", "--against", r.w.Config).Stderr, `filter "ms:x"`)
 	require.Equal(t, e2e.ExitUsage, r.w.Run("replay", r.path).Code)
 }
+
+// A recording may name a tool that changes something in a way that looks harmless.
+func TestARecordingDoesNotDecideWhatIsReadOnly(t *testing.T) {
+	t.Parallel()
+	readOnly := Obj{"annotations": Obj{"readOnlyHint": true}}
+	r := newTape(t, Obj{"lists": Obj{"tools": []Obj{e2e.Tool("one"), e2e.Tool("two", readOnly)}}})
+	b := r.w.Backend("s", Obj{"tools": []Obj{e2e.Tool("one", readOnly), e2e.Tool("two")}})
+	r.request("tools/call", "s_one", "one", arguments("two", n(1)), text("x"))
+	r.request("tools/call", "two", "two", Obj{"name": "two", "arguments": n(1)}, text("x"))
+	out := r.w.Succeeds("replay", r.write(), "--against", r.w.Config)
+	require.Contains(t, out, "2 skipped")
+	require.Zero(t, b.Count("tools/call"))
+}
+
+// A recording's own settings must not open what the config denies, since its requests
+// reach the real servers.
+func TestRequestsToRealServersFollowTheConfig(t *testing.T) {
+	t.Parallel()
+	r := newTape(t, Obj{"lists": Obj{"tools": []Obj{e2e.Tool("one"), e2e.Tool("two"), e2e.Tool("stopped"), e2e.Tool("off"), e2e.Tool("fixed")}}})
+	r.lines[0]["settings"] = Obj{"servers": Obj{"s": Obj{"overrides": Obj{"tools": Obj{"stopped": Obj{"name": "safe"}, "fixed": Obj{"arguments": Obj{"n": 9}}}}}}}
+	b := r.w.Backend("s", Obj{"tools": []Obj{e2e.Tool("one"), e2e.Tool("off"), e2e.Tool("fixed", Obj{"inputSchema": Obj{"type": "object", "properties": Obj{"n": Obj{}}}})}}, Obj{
+		"tools": Obj{"deny": []string{"two"}}, "overrides": Obj{"tools": Obj{"fixed": Obj{"arguments": Obj{"n": 1}}}},
+	})
+	r.w.Rules = []string{`{when: "name:s_stopped", then: deny}`}
+	r.w.Gateway["auth_token"] = "t0ken-t0ken"
+	r.w.Succeeds("tools", "off", "s_off")
+	passing := []string{"--replay", r.write(), "--fast", "--missing", "pass"}
+	c := r.w.Pipe(append([]string{"stdio"}, passing...)...)
+	c.Init()
+	for _, tool := range []string{"two", "stopped", "safe", "off"} {
+		require.False(t, c.Works(Obj{"name": "s_" + tool, "arguments": Obj{}}), tool)
+	}
+	require.Equal(t, "s:one:{}", c.CallText("s_one", Obj{}))
+	require.Equal(t, `s:fixed:{"n":1}`, c.CallText("s_fixed", Obj{}))
+	require.Equal(t, 2, b.Count("tools/call"))
+
+	web := r.w.Serve(passing...)
+	require.Equal(t, 401, web.Do("POST", "/mcp", map[string]string{"Authorization": ""}, "{}").Status)
+
+	for setting, change := range map[string]func(){
+		`"pin: strict"`:        func() { r.w.Gateway["pin"] = "strict" },
+		"reads hints of tools": func() { delete(r.w.Gateway, "pin"); r.w.Rules = []string{`{when: "destructive:yes", then: deny}`} },
+	} {
+		r.w.Edit(change)
+		require.Contains(t, r.w.Run(append([]string{"stdio"}, passing...)...).Stderr, setting)
+	}
+}
