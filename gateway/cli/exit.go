@@ -103,5 +103,5 @@ func (a *App) Report(err error) int {
 // Warn writes one line to stderr.
 func (a *App) Warn(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
-	fmt.Fprintf(a.Err, "goblin: %s\n", termtext.Line(a.mask.String(text)))
+	fmt.Fprintf(a.Err, "goblin: %s\n", a.ForLog(termtext.Line(a.mask.String(text))))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/atomicfile"
-	"goblin/gateway/calltest"
 	"goblin/gateway/childproc"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
@@ -115,7 +114,7 @@ func (a *App) printCheck(f *checkFlags, cfg *config.Config, s *config.Server, r 
 	}
 	if d := r.Diagnosis; d != nil {
 		found := &doctorResult{State: d.State, Servers: []report.Diagnosis{*d}}
-		if err := a.printResult(r, found.text(true)); err != nil {
+		if err := a.printResult(r, a.ForLog(found.text(true))); err != nil {
 			return err
 		}
 		for _, c := range d.Findings() {
@@ -130,11 +129,7 @@ func (a *App) printCheck(f *checkFlags, cfg *config.Config, s *config.Server, r 
 		}
 		return errReported(cli.CodeConnect)
 	}
-	text := r.Text()
-	if a.isGitHub() {
-		text = calltest.WithoutCommands(text)
-	}
-	if err := a.printResult(r, text); err != nil {
+	if err := a.printResult(r, a.ForLog(r.Text())); err != nil {
 		return err
 	}
 	if r.Errors > 0 || f.strict && r.Warnings > 0 {

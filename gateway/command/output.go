@@ -27,7 +27,7 @@ func (a *App) printResult(value any, text string) error {
 func (a *App) printJSON(v any) error {
 	text, err := termtext.EncodeJSON(v, "  ")
 	if err == nil {
-		_, err = io.WriteString(a.Out, text+"\n")
+		_, err = io.WriteString(a.Out, a.JSONForLog(text)+"\n")
 	}
 	return err
 }

@@ -158,7 +158,7 @@ func (a *App) printComparison(c *replay.Comparison) error {
 func (a *App) printLine(v any) error {
 	text, err := termtext.EncodeJSON(v, "")
 	if err == nil {
-		_, err = io.WriteString(a.Out, text+"\n")
+		_, err = io.WriteString(a.Out, a.JSONForLog(text)+"\n")
 	}
 	return err
 }

@@ -113,11 +113,7 @@ func (a *App) loadCalls(f *testFlags) ([]*savedcall.Call, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, calltest.ErrNone):
 		return nil, cli.Fail(cli.CodeUsage, "%w", err)
 	case err != nil:
-		text := err.Error()
-		if a.isGitHub() {
-			text = calltest.WithoutCommands(text)
-		}
-		for line := range strings.Lines(text) {
+		for line := range strings.Lines(err.Error()) {
 			a.Warn("%s", line)
 		}
 		return nil, errReported(cli.CodeConfig)
@@ -305,23 +301,14 @@ func (a *App) connectTest(ctx context.Context, g Gateway, cfg *config.Config, ca
 	return catalog.Wrap(c), nil
 }
 
-// isGitHub reports whether the output is the log of a GitHub job.
-func (a *App) isGitHub() bool { return a.Getenv("GITHUB_ACTIONS") == "true" }
-
 func (a *App) printTested(report *calltest.Report, r *savedcall.Result) error {
-	text := report.Text(r)
+	if a.IsGitHub() {
+		fmt.Fprint(a.Err, a.ForLog(report.Annotations(r)))
+	}
 	if a.asJSON {
-		line, err := termtext.EncodeJSON(report.JSON(r), "")
-		if err != nil {
-			return err
-		}
-		text = line
+		return a.printLine(report.JSON(r))
 	}
-	if a.isGitHub() {
-		fmt.Fprint(a.Err, calltest.WithoutCommands(report.Annotations(r)))
-		text = calltest.WithoutCommands(text)
-	}
-	return a.printText(text)
+	return a.printText(a.ForLog(report.Text(r)))
 }
 
 func (a *App) printTotals(report *calltest.Report) error {

@@ -51,6 +51,30 @@ type output struct {
 	first  bool
 	banner string // the first line that is no message; valid after ended is closed
 	split  []byte // lines that may be parts of one message
+	open   nesting
+}
+
+// nesting follows JSON text to its end.
+type nesting struct {
+	depth             int
+	inText, isEscaped bool
+}
+
+func (n *nesting) read(text []byte) {
+	for _, b := range text {
+		switch {
+		case n.isEscaped:
+			n.isEscaped = false
+		case n.inText:
+			n.inText, n.isEscaped = b != '"', b == '\\'
+		case b == '"':
+			n.inText = true
+		case b == '{', b == '[':
+			n.depth++
+		case b == '}', b == ']':
+			n.depth--
+		}
+	}
 }
 
 func newOutput(c *checker, respond func([]byte)) *output {
@@ -143,12 +167,17 @@ func (o *output) join(line []byte) {
 		return
 	}
 	o.split = append(append(o.split, line...), '\n')
-	if bytes.HasSuffix(bytes.TrimSpace(line), []byte("}")) && rawjson.Valid(o.split) == nil && isMessage(o.split) {
+	if o.open.read(line); o.open.depth > 0 {
+		return
+	}
+	if rawjson.Valid(o.split) == nil && isMessage(o.split) {
 		o.c.add("stdout/newline", "stdout", "a message spans %d lines: %s", bytes.Count(o.split, []byte("\n")), quote(o.split))
 		whole := o.split
-		o.split = nil
+		o.split, o.open = nil, nesting{}
 		o.message(whole)
+		return
 	}
+	o.flush()
 }
 
 // flush reports collected lines that did not become a message.
@@ -156,7 +185,7 @@ func (o *output) flush() {
 	for line := range bytes.Lines(o.split) {
 		o.noise(bytes.TrimSuffix(line, []byte("\n")))
 	}
-	o.split = nil
+	o.split, o.open = nil, nesting{}
 }
 
 func (o *output) noise(line []byte) {

@@ -35,6 +35,7 @@ func TestCheckExitCodesAndOutputs(t *testing.T) {
 	w.Backend("broken", sound(e2e.Obj{"tools": []e2e.Obj{{"name": "a b"}}}))
 	w.Backend("evil", sound(e2e.Obj{"tools": []e2e.Obj{{"name": "##[error]x\n::error::x"}}}))
 	w.Backend("gone", sound(), e2e.Obj{"command": "no-such-program"})
+	w.Backend("evil-end", sound(), e2e.Obj{"command": "sh", "args": []string{"-c", "echo '##[add-mask]x' >&2; exit 1"}})
 
 	out := w.Run("check", "sound")
 	require.Zero(t, out.Code, out.Stdout+out.Stderr)
@@ -67,7 +68,11 @@ func TestCheckExitCodesAndOutputs(t *testing.T) {
 	require.Contains(t, strings.Split(string(config), "\n")[line-1], "broken")
 
 	w.Env = append(w.Env, "GITHUB_ACTIONS=true")
-	require.NotRegexp(t, `(?m)##\[|^\s*::`, w.Run("check", "evil").Stdout)
+	for _, args := range [][]string{{"evil"}, {"evil", "--json"}, {"evil-end"}, {"evil-end", "--json"}} {
+		out = w.Run(append([]string{"check"}, args...)...)
+		require.NotRegexp(t, `(?m)##\[|^\s*::`, out.Stdout+out.Stderr)
+		require.Contains(t, out.Stdout, "[", args)
+	}
 	w.Env = w.Env[:len(w.Env)-1]
 
 	out = w.Run("check", "gone")

@@ -150,7 +150,7 @@ func TestFailedSavedCallsShowPlaceAndDifference(t *testing.T) {
 
 func TestHostileAnswersStayTextInReports(t *testing.T) {
 	t.Parallel()
-	const evil = "]]> </failure>\x1b[31m\u0000\n::error::owned | <script>x</script> `a` [l](http://x) ##[add-mask]x ![i](y)\n|evil|"
+	const evil = "]]> </failure>\x1b[31m\u0000\n::error::owned | <script>x</script> `a` [l](http://x) ##[add-mask]x ![i](y) www.evil\n|evil|"
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Obj{
 		"tools": []e2e.Obj{e2e.Tool("evil")},
@@ -185,7 +185,7 @@ func TestHostileAnswersStayTextInReports(t *testing.T) {
 			require.Equal(t, 6, strings.Count(line, "|"), line)
 		}
 	}
-	for _, markup := range []string{"<script>", "`a`", "](http", "![", "\x1b"} {
+	for _, markup := range []string{"<script>", "`a`", "](http", "![", "www.", "\x1b"} {
 		require.NotContains(t, string(text), markup)
 	}
 

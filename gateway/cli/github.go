@@ -1,0 +1,26 @@
+package cli
+
+import "strings"
+
+// command is the start of a command that GitHub's runner finds anywhere in a line of the
+// log. It finds "::" only at the start of a line, where no output has untrusted text.
+const command = "##["
+
+// IsGitHub reports whether the output is the log of a GitHub job.
+func (a *App) IsGitHub() bool { return a.Getenv != nil && a.Getenv("GITHUB_ACTIONS") == "true" }
+
+// ForLog changes text so that GitHub's runner finds no command in it.
+func (a *App) ForLog(text string) string {
+	if !a.IsGitHub() {
+		return text
+	}
+	return strings.ReplaceAll(text, command, "## [")
+}
+
+// JSONForLog is ForLog for JSON. It keeps the value.
+func (a *App) JSONForLog(text string) string {
+	if !a.IsGitHub() {
+		return text
+	}
+	return strings.ReplaceAll(text, command, `#\u0023[`)
+}
