@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"goblin/gateway/downstream"
@@ -110,7 +109,7 @@ func (r *request) judgedConn(conn upstream.Conn) (upstream.Conn, error) {
 	return conn, nil
 }
 
-var errClosing = errors.New("the session is closing")
+var errClosing = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session is closing"}
 
 // intercept applies rules to the request. It returns false if the request was answered
 // or finished. Call it when the target is known, before the server is asked.
@@ -127,7 +126,7 @@ func (r *request) intercept() (proceed bool) {
 	}
 	switch {
 	case ended:
-		r.fail(cmp.Or(context.Cause(r.Context()), errClosing))
+		r.fail(cmp.Or[error](context.Cause(r.Context()), errClosing))
 	case v.Failure != nil:
 		r.fail(v.Failure)
 	case v.Drop:

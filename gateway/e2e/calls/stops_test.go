@@ -111,10 +111,11 @@ func TestRequestsWithoutAnAnswerDoNotHoldUpTheEnd(t *testing.T) {
 	c := s.RawClient()
 	c.Init()
 	c.Begin("tools/call", e2e.Obj{"name": "b_wipe", "arguments": e2e.Obj{}})
-	c.Begin("tools/call", e2e.Obj{"name": "b_stat", "arguments": e2e.Obj{}})
+	frozen := c.Begin("tools/call", e2e.Obj{"name": "b_stat", "arguments": e2e.Obj{}})
 	e2e.Eventually(t, "both", func() bool { return strings.Contains(w.Succeeds("status"), "2 matches") })
 	s.Signal(syscall.SIGTERM)
 	s.Ends(20 * time.Second)
+	require.Equal(t, "CONNECTION_ERROR", e2e.Str(c.End(frozen).Result, "_meta", "goblin/error", "code"))
 }
 
 func TestTruncatedAnswerPassesTheBridge(t *testing.T) {
