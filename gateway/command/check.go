@@ -61,6 +61,9 @@ exit code is 4 and the diagnosis of "goblin doctor" is printed.`,
 			if f.maxTokens < 1 {
 				return cli.Usage(cmd, "--max-tokens must be at least 1")
 			}
+			if err := checkOutput(cmd, "sarif", f.sarif); err != nil {
+				return err
+			}
 			return a.runCheck(cmd.Context(), &f, args, cmd.ArgsLenAtDash() == 0)
 		},
 	})

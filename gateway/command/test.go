@@ -89,9 +89,17 @@ func (a *App) checkTest(cmd *cobra.Command, f *testFlags) error {
 		return cli.Usage(cmd, "--timeout must be positive, not %s", f.timeout)
 	}
 	for name, path := range map[string]string{"junit": f.junit, "sarif": f.sarif} {
-		if info, err := os.Stat(filepath.Dir(path)); path != "" && (err != nil || !info.IsDir()) {
-			return cli.Usage(cmd, "--%s: folder %q does not exist", name, filepath.Dir(path))
+		if err := checkOutput(cmd, name, path); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// checkOutput refuses a file of a flag whose folder is missing, before any server starts.
+func checkOutput(cmd *cobra.Command, flag, path string) error {
+	if info, err := os.Stat(filepath.Dir(path)); path != "" && (err != nil || !info.IsDir()) {
+		return cli.Usage(cmd, "--%s: folder %q does not exist", flag, filepath.Dir(path))
 	}
 	return nil
 }

@@ -419,6 +419,8 @@ func (c *checker) checkExit(ctx context.Context, p *process) {
 		}
 	case !e.stdin:
 		c.add("exit/stdin", "process", "still runs %s after its stdin was closed; SIGTERM stopped it", limit)
+	case e.code < 0 && p.exitErr != nil:
+		c.add("exit/code", "process", "crashed after its stdin was closed: %v", p.exitErr)
 	case e.code != 0:
 		c.add("exit/code", "process", "exited with code %d after its stdin was closed", e.code)
 	}

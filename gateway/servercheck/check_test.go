@@ -417,3 +417,14 @@ func TestAChildThatLeavesTheGroupIsReported(t *testing.T) {
 	require.Equal(t, []string{"exit/orphans"}, rulesOf(r))
 	require.Contains(t, r.Findings[0].Text, "outside of its process group")
 }
+
+func TestACrashAtTheExitNamesItsSignal(t *testing.T) {
+	t.Parallel()
+	r := run(t, healthy(), func(o *servercheck.Options) {
+		s := &o.Config.Servers[0]
+		s.Args = []string{"-c", e2e.TestServer + " " + s.Args[0] + "; kill -KILL $$"}
+		s.Command = "sh"
+	})
+	require.Equal(t, []string{"exit/code"}, rulesOf(r))
+	require.Contains(t, r.Findings[0].Text, "crashed after its stdin was closed: signal: killed")
+}

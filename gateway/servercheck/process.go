@@ -208,7 +208,7 @@ func (p *process) waitExit(ctx context.Context, limit time.Duration) bool {
 // exit describes how a process stopped.
 type exit struct {
 	stdin, signal bool // closing stdin sufficed; otherwise SIGTERM did
-	code          int
+	code          int  // negative after a signal
 }
 
 // stop closes stdin, then terminates, then kills the process, each after limit. It returns

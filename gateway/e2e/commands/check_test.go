@@ -86,6 +86,7 @@ func TestCheckExitCodesAndOutputs(t *testing.T) {
 	require.Equal(t, 2, w.Run("check").Code)
 	require.Equal(t, 2, w.Run("check", "--").Code)
 	require.Equal(t, 2, w.Run("check", "ftp://example.com").Code)
+	require.Equal(t, 2, w.Run("check", "sound", "--sarif", "none/x.sarif").Code)
 	require.NotContains(t, w.Run("check", "http://a /${HOME}").Stderr, ";\n")
 	require.Equal(t, 3, w.Run("check", "x", "--config", filepath.Join(w.Dir, "none.yaml")).Code)
 }
