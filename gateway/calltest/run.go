@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 	"goblin/registry/savedcall"
 	"goblin/registry/termtext"
@@ -263,13 +264,16 @@ func (r *run) send(ctx context.Context, s *sequence, c *savedcall.Request, targe
 			_ = s.conn.Close()
 			s.conn = nil
 		}
-		if answer.Error, err = answerOf(err); err != nil {
-			if errors.Is(err, errTimeout) {
-				err = fmt.Errorf("no answer within %s", termtext.Duration(limit))
-			}
+		if answer.Result = deniedResult(c.Method, err); answer.Result == nil {
+			answer.Error, err = answerOf(err)
+		}
+		switch {
+		case answer.Result != nil || err == nil:
+		case errors.Is(err, errTimeout):
+			return r.failed(ctx, result, fmt.Errorf("no answer within %s", termtext.Duration(limit)))
+		default:
 			return r.failed(ctx, result, err)
 		}
-		answer.Result = nil
 	}
 	return r.evaluate(c, answer, result)
 }
@@ -310,6 +314,15 @@ func (r *run) failed(ctx context.Context, result savedcall.Result, err error) sa
 	result.Unreachable = errors.As(err, &unreachable)
 	result.Problem = termtext.Line(err.Error())
 	return result
+}
+
+// deniedResult returns the result that clients get if a rule denied a tool call, or nil.
+func deniedResult(method string, err error) json.RawMessage {
+	var e *jsonrpc.Error
+	if method != jsonrpc.MethodToolsCall || !errors.As(err, &e) || rawjson.GetString(e.Data, "code") != "DENIED" || rawjson.Get(e.Data, "server") == nil {
+		return nil
+	}
+	return jsonrpc.ToolErrorResult(e)
 }
 
 // answerOf returns the error object that a server answered. Other errors explain why there

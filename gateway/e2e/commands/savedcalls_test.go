@@ -220,6 +220,18 @@ func TestSavedCallsWithoutAnswerFail(t *testing.T) {
 	require.Equal(t, e2e.ExitConnect, w.Run("test", "saved/x").Code)
 }
 
+func TestDeniedSavedCallsHaveTheResultOfClients(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", orders())
+	w.Rules = []string{`{when: "name:shop_get", then: deny, text: Ask first.}`}
+	save(t, w, map[string]string{"1.yaml": "call: shop_get\nexpect:\n" +
+		"  - {path: $.isError, equals: true}\n" +
+		"  - {path: \"$.content[0].text\", equals: Ask first.}\n" +
+		"  - {path: \"$._meta['goblin/error'].code\", equals: DENIED}\n"})
+	require.Contains(t, w.Succeeds("test"), "1 passed")
+}
+
 func TestFailedListsAreTheReasonOfMissingEntries(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
