@@ -19,6 +19,12 @@ var methods = []string{
 	"tasks/list", "tasks/get", "tasks/result", "tasks/update", "tasks/cancel",
 }
 
+// untargeted lists the methods of requests that have no server and no name.
+var untargeted = []string{
+	"initialize", "server/discover", "ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
+	"skills/list", "logging/setLevel", "subscriptions/listen", "tasks/list",
+}
+
 // otherMethods lists requests of servers, and a notification for all notifications.
 var otherMethods = []string{"sampling/createMessage", "elicitation/create", "roots/list", "notifications/progress"}
 
@@ -189,12 +195,35 @@ func (s *selection) warnings(r *Rule, known Names) (found []string) {
 	if terms := r.termsOf(fieldDestructive, fieldReadOnly); terms != "" && !selectsSubject(terms, hints) {
 		found = append(found, fmt.Sprintf("never applies, because no tool fits %s", terms))
 	}
+	if text := r.wrongMethod(); text != "" && len(found) == 0 {
+		found = append(found, text)
+	}
 	for _, t := range r.parsed {
 		if len(found) == 0 && s.excludedBy(t) {
 			found = append(found, fmt.Sprintf("never applies, because %s matches nothing", r.termsOf(t.Field)))
 		}
 	}
 	return found
+}
+
+// wrongMethod explains which terms select nothing in requests of the rule's methods, or
+// returns "".
+func (r *Rule) wrongMethod() string {
+	terms := r.termsOf("method")
+	if terms == "" || !selects(terms, "method", methods...) {
+		return ""
+	}
+	empty := func(yield func(*Subject)) { yield(&Subject{}) }
+	isTargeted := slices.ContainsFunc(methods, func(m string) bool {
+		return !slices.Contains(untargeted, m) && selects(terms, "method", m)
+	})
+	if !isTargeted && !selectsSubject(r.termsOf("server", "name"), empty) {
+		return fmt.Sprintf("never applies, because requests of %s have no server and no name", terms)
+	}
+	if hints := r.termsOf(fieldDestructive, fieldReadOnly); !selects(terms, "method", "tools/call") && !selectsSubject(hints, empty) {
+		return fmt.Sprintf("never applies, because only tools/call fits %s", hints)
+	}
+	return ""
 }
 
 // excludedBy reports whether a term excludes all values that the other terms of its field select.

@@ -187,6 +187,11 @@ func TestReviewFindsRulesThatCannotWork(t *testing.T) {
 		{[]*rule.Rule{deny("arg.path:/etc -arg.force:/etc")}, ""},
 		{[]*rule.Rule{deny("method:tools/cal")}, ""}, // contains
 		{[]*rule.Rule{deny("method:tool/call")}, "method:tool/call matches no request of clients that Goblin knows"},
+		{[]*rule.Rule{deny("server:files method:tools/l*")}, "requests of method:tools/l* have no server and no name"},
+		{[]*rule.Rule{deny("server:files method:tools/*")}, ""},
+		{[]*rule.Rule{deny("-name:x method:tools/list")}, ""},
+		{[]*rule.Rule{deny("destructive:yes method:prompts/get")}, "only tools/call fits destructive:yes"},
+		{[]*rule.Rule{deny("destructive:no method:prompts/get")}, ""},
 		{[]*rule.Rule{deny("destructive:yes readonly:yes")}, "no tool fits destructive:yes readonly:yes"},
 		{[]*rule.Rule{{When: "name:x", Then: rule.Deny, P: &never}}, "p is 0"},
 		{[]*rule.Rule{stop("name:x"), deny("name:X")}, "contradicts rule 0, which selects the same and comes first"},
