@@ -181,6 +181,15 @@ func TestTheUserDecidesAboutAStoppedRequest(t *testing.T) {
 	}
 }
 
+func TestAnswersOfToolsWithAnOutputSchemaHaveStructuredContent(t *testing.T) {
+	t.Parallel()
+	r := newRulesUI(t, 120, 40, plainEnv)
+	r.setList("odd", registry.Tool, strings.Replace(deleteTool, `"annotations"`, `"outputSchema":{"type":"object","properties":{"deleted":{"type":"integer"},"log":{"type":"string"}},"required":["deleted"]},"annotations"`, 1))
+	r.setRules(r.stop(7)).keys("! r ctrl+s")
+	want := registry.Decision{Action: registry.DecideAnswer, Result: json.RawMessage(`{"content":[{"type":"text","text":"ok"}],"structuredContent":{"deleted":0}}`)}
+	require.Equal(t, []string{fmt.Sprintf("decide 7 %+v", want)}, r.backend.acts)
+}
+
 func TestAStoppedAnswerIsChangedAsJSON(t *testing.T) {
 	t.Parallel()
 	answer := func(s *registry.StoppedRequest) {

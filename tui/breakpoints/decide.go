@@ -232,7 +232,11 @@ func (r *Rules) answer(s *registry.StoppedRequest) tea.Cmd {
 		spec.Intro = "The client gets this result instead of the server's answer."
 	}
 	if s.Method == "tools/call" {
-		spec.Values = json.RawMessage(`{"result":{"content":[{"type":"text","text":"ok"}]},"isError":false}`)
+		result := json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`)
+		if structured := r.structured(s); structured != nil {
+			result = rawjson.SetMember(result, "structuredContent", structured)
+		}
+		spec.Values = rawjson.SetMember(wrap("result", result), "isError", []byte("false"))
 		spec.Fields = append(spec.Fields, form.Field{Name: "isError", Title: "isError", Kind: form.Bool, Required: true})
 	}
 	return r.ask(s, "Answer", spec, func(args json.RawMessage, _ bool) registry.Decision {
@@ -242,6 +246,20 @@ func (r *Rules) answer(s *registry.StoppedRequest) tea.Cmd {
 		}
 		return registry.Decision{Action: registry.DecideAnswer, Result: result}
 	})
+}
+
+// structured returns the content that SDK clients demand of a tool with an output schema,
+// or nil.
+func (r *Rules) structured(s *registry.StoppedRequest) json.RawMessage {
+	t, err := r.app.Reg.ResolveTool(s.Name)
+	if err != nil || t.Entry == nil {
+		return nil
+	}
+	schema := rawjson.Get(t.Entry.JSON(), "outputSchema")
+	if schema == nil {
+		return nil
+	}
+	return form.Skeleton(schema)
 }
 
 // fail asks for a JSON-RPC error.

@@ -56,6 +56,17 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 	return emptyValue(f.Schema)
 }
 
+// Skeleton returns an object with the required members of an object schema, or nil if it
+// is no such schema.
+func Skeleton(schema json.RawMessage) json.RawMessage {
+	fields, err := FromSchema(schema)
+	if err != nil {
+		return nil
+	}
+	room := maxSkeleton
+	return skeletonOf(fields, false, &room)
+}
+
 func skeletonOf(members []Field, all bool, room *int) json.RawMessage {
 	var list []member
 	for i := range members {
