@@ -189,12 +189,12 @@ func (c *catalog) Refresh() tea.Cmd {
 	})
 }
 
-// changedFirst returns the rows with the unapproved tools first.
+// changedFirst returns the rows with the unapproved tools first, after Goblin's own.
 func changedFirst(reg *registry.Registry, rows []*registry.Entry) []*registry.Entry {
 	var first, changed, rest []*registry.Entry
 	for _, e := range rows {
 		switch {
-		case isOwnRow(e): // tables expect heads first
+		case isOwnRow(e), isOwnTool(e): // tables expect heads first, and parts below them
 			first = append(first, e)
 		case reg.UnapprovedTool(e.Server, e.Name) != nil:
 			changed = append(changed, e)
