@@ -50,7 +50,7 @@ func head(lk *theme.Theme, p *registry.UnapprovedTool) (all []viewer.Section) {
 	}
 	var text strings.Builder
 	for _, line := range p.Meaning() {
-		text.WriteString("* " + line + "\n")
+		text.WriteString(line + "\n")
 	}
 	if text.Len() > 0 {
 		all = append(all, viewer.Section{Kind: viewer.Text, Text: text.String()})
