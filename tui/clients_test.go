@@ -57,6 +57,7 @@ func TestSilentClientsAreNotCounted(t *testing.T) {
 	require.Contains(t, r.tick(time.Second).screen(), "clients 1")
 	require.Contains(t, r.line("inspector"), "silent for 14 min, probably disconnected")
 	require.Contains(t, r.setState("legacy", registry.ServerState{State: registry.StateReady}).screen(), "4 of 4 servers up, 1 client, ")
+	require.Contains(t, r.setState("legacy", registry.ServerState{State: registry.StateSleeping}).screen(), "3 of 4 servers up, 1 idle, 1 client, ")
 	require.Contains(t, r.keys("0").line("inspector"), "silent for 14 min")
 	require.Contains(t, r.screen(), "Clients 3, 1 silent")
 	r.keys("esc q")
