@@ -158,6 +158,9 @@ func TestRepeatingAsksUnlessTheToolSaysThatItIsHarmless(t *testing.T) {
 	require.Contains(t, r.screen(), "Call github_create_issue?", "the dialog must name the call")
 	r.keys("y")
 	require.Len(t, r.backend.sentRequests(), 2)
+	r.setList("github", registry.Tool, `{"name":"create_issue","inputSchema":{"type":"object"},"annotations":{"destructiveHint":false}}`)
+	require.Contains(t, r.keys(".").screen(), "This tool may change data again.", "its server states that it destroys nothing")
+	r.keys("n")
 }
 
 func TestAConfirmationShowsAllThatIsSent(t *testing.T) {

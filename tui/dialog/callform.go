@@ -79,8 +79,13 @@ func isTrusted(a *uicontext.Context, it uicontext.Item) bool {
 
 // By the protocol, a tool without hints may be destructive.
 func risk(a *uicontext.Context, it uicontext.Item) string {
-	if e := listedTool(a, it); e != nil && ToolHints(e) == (toolHints{}) {
-		return "This tool may change data (" + uicontext.SanitizeLine(it.Server) + " gives no hints)."
+	if e := listedTool(a, it); e != nil {
+		switch h := ToolHints(e); {
+		case h == (toolHints{}):
+			return "This tool may change data (" + uicontext.SanitizeLine(it.Server) + " gives no hints)."
+		case h.Destructive != nil && !*h.Destructive:
+			return "This tool may change data again."
+		}
 	}
 	return "This tool may delete or overwrite data."
 }
