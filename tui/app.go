@@ -69,6 +69,7 @@ type app struct {
 	knownSessions []registry.Session // announced as connected
 	quitting      bool
 	beatCount     int
+	visible       [registry.Kinds]int // entries that clients see
 }
 
 // laterMsg is a [keys.FuncMsg] sent by a timer, not by user input.
@@ -243,7 +244,18 @@ func (a *app) refreshClocks() tea.Cmd {
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
-	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight(), a.home().Beat())
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight(), a.home().Beat(), a.refreshTools())
+}
+
+// refreshTools reads the tools if clients see more or less of them. Goblin's own tools
+// appear and disappear without a change of the registry.
+func (a *app) refreshTools() tea.Cmd {
+	now := a.Backend.VisibleCounts(a.Profile)
+	if now == a.visible {
+		return nil
+	}
+	a.visible = now
+	return a.Panes[pane.PaneTools].Refresh(registry.AllChanges)
 }
 
 // Update is the only place where the UI's state changes.

@@ -77,6 +77,7 @@ type fakeBackend struct {
 	recorded *report.Recording
 	underWay []registry.InFlight
 	lacks    map[string]string // profile and listed name: reason
+	ownTools int               // of Goblin that clients see
 	login    func(show func(page string))
 	holds    chan struct{} // a login lasts until it is closed
 
@@ -180,7 +181,7 @@ func (b *fakeBackend) Profiles() []string { return []string{"coding"} }
 
 func (b *fakeBackend) VisibleCounts(profile string) [registry.Kinds]int {
 	if profile == "" {
-		return [registry.Kinds]int{4, 3, 2}
+		return [registry.Kinds]int{4 + b.ownTools, 3, 2}
 	}
 	return [registry.Kinds]int{1}
 }

@@ -33,13 +33,18 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 80, 24, plainEnv)
 	for _, name := range []string{"catalog_tools", "search_resources"} {
+		r.backend.lacks[" "+name] = "config"
 		require.NoError(t, r.reg.AddTool(registry.LocalTool{
 			Definition: []byte(`{"name":"` + name + `","inputSchema":{"type":"object"}}`),
 			Call:       func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil },
 		}))
 	}
-	r.refresh(registry.AllChanges).keys("2")
-	require.Contains(t, r.screen(), "[2 Tools 6]")
+	r.refresh(registry.AllChanges).keys("2").tick(time.Second)
+	require.Contains(t, r.screen(), "[2 Tools 4]")
+	clear(r.backend.lacks)
+	r.backend.ownTools = 2
+	r.tick(time.Second)
+	require.Contains(t, r.screen(), "[2 Tools 6]", "clients see them since then")
 	own, first := strings.Index(r.screen(), "2 Goblin tools"), strings.Index(r.screen(), "github_")
 	require.Less(t, own, first)
 	r.keys("o o")
