@@ -189,6 +189,7 @@ func TestAFailedFirstBuildStartsAnOlderOne(t *testing.T) {
 		return s.Build.Phase == registry.BuildFailed && s.State == registry.StateReady
 	})
 	require.Equal(t, 1, s.Build.Number)
+	e2e.Eventually(t, "the start in the log", func() bool { return w.count("started: 0 tools") == 1 })
 }
 
 func TestAServerThatDoesNotStartIsReported(t *testing.T) {

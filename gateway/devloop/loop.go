@@ -111,7 +111,7 @@ func (l *loop) run(outer context.Context) {
 	}
 }
 
-// reportStart waits for the first lists of a server without a build.
+// reportStart waits for the first lists of a server without a successful build.
 func (l *loop) reportStart(ctx context.Context) (newer []string) {
 	newer, err := l.awaitLists(ctx, time.Time{})
 	s, _ := l.m.o.Registry.State(l.name())
@@ -234,8 +234,11 @@ func (l *loop) attempt(ctx context.Context, files []string) (newer []string) {
 		if ok, newer = l.build(ctx); len(newer) > 0 || ctx.Err() != nil {
 			return newer
 		}
-		if !ok {
-			l.release() // an older build may start
+		switch {
+		case ok:
+		case l.release(): // an older build may start
+			return l.reportStart(ctx)
+		default:
 			return nil
 		}
 	}
