@@ -377,6 +377,7 @@ func TestOtherFormsOfADefectAreReported(t *testing.T) {
 		"both result and error":      {answer(`{"jsonrpc":"2.0","id":$id,"result":{},"error":{"code":1,"message":"x"}}`), "message/shape error with result and error"},
 		"two answers":                {on("ping", do("write", obj{"text": `{"jsonrpc":"2.0","id":$id,"result":{}}`})), "message/unexpected warning no request waits"},
 		"a cursor that is a number":  {on("tools/list", do("result", page([]string{"a"}, 7))), "list/cursor error 7"},
+		"a list that works once":     {on("tools/list", do("result", page([]string{"a", "b"}, ""), obj{"times": 1}), refuse(-32603)), "list/failed error although the list was fetched before"},
 		"a tool without a name":      {tools(tool("a"), obj{"description": "x"}), "definition/dropped error entry 2 has no name"},
 		"a tool that is a text":      {healthy(obj{"tools": []any{"x"}}), "definition/dropped error not an object"},
 		"dots in a name":             {tools(tool("a.b")), "name/characters warning a_b"},

@@ -146,6 +146,9 @@ func (c *checker) compareOrder(ctx context.Context, l link, k *listKind, between
 	began := time.Now()
 	for page := 0; page < maxPages && time.Since(began) < listTime; page++ {
 		a, ok := c.ask(ctx, l, k.method, params)
+		if ok && a.fault != nil {
+			c.add("list/failed", k.method, "%s, although the list was fetched before", outcome(&a))
+		}
 		if !ok || a.fault != nil {
 			return
 		}
