@@ -19,6 +19,7 @@ import (
 	"goblin/gateway/mcpclient"
 	"goblin/gateway/replay"
 	"goblin/gateway/stack"
+	"goblin/registry/recording"
 	"goblin/registry/savedcall"
 	"goblin/registry/termtext"
 )
@@ -163,7 +164,7 @@ func (a *App) runTest(ctx context.Context, cmd *cobra.Command, f *testFlags) err
 		return err
 	}
 	catalog := &calltest.Catalog{List: g.List, Status: g.Status}
-	if f.command != nil {
+	if f.command != nil || f.from != "" && isCommandRun(f.from, cfg) {
 		catalog.Server = commandServer
 	}
 	if only != nil && !g.IsDaemon() && !a.knows(ctx, g, catalog, calls) {
@@ -222,6 +223,22 @@ func (a *App) testConfig(f *testFlags) (cfg *config.Config, err error) {
 	}
 	a.MaskSecrets(cfg)
 	return cfg, nil
+}
+
+// isCommandRun reports whether a recording is of a run with a command. Its calls have the
+// server's own names, too.
+func isCommandRun(path string, cfg *config.Config) bool {
+	files, err := recording.Files(path)
+	if err != nil || len(files) == 0 || len(cfg.Servers) != 1 || cfg.Servers[0].Name != commandServer {
+		return false
+	}
+	r, err := recording.Open(files[0])
+	if err != nil {
+		return false
+	}
+	defer r.Close() //nolint:errcheck // it was only read
+	header, err := r.Next()
+	return err == nil && header.Config == "demo" // it has no config
 }
 
 // testedServers guesses the servers that the calls need; nil means all.

@@ -102,12 +102,15 @@ func TestSavedCallsOfACommandUseItsOwnNames(t *testing.T) {
 		"3.yaml": "read: order:///7\nexpect:\n  - {path: \"$.contents[0].uri\", equals: \"order:///7\"}\n",
 		"4.yaml": "call: crate\n",
 	})
-	out := w.Run("test", "saved", "--", e2e.TestServer, script)
-	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stdout, "4 calls: 3 passed, 1 failed")
-	require.Contains(t, out.Stdout, `saved/4.yaml:1: unknown tool "crate"; did you mean "create"?`)
+	recorded := filepath.Join(w.Dir, "recording")
+	for _, args := range [][]string{{"--record", recorded, "--", e2e.TestServer, script}, {"--from", recorded}} {
+		out := w.Run(append([]string{"test", "saved"}, args...)...)
+		require.Equal(t, e2e.ExitFailure, out.Code)
+		require.Contains(t, out.Stdout, "4 calls: 3 passed, 1 failed", args)
+		require.Contains(t, out.Stdout, `saved/4.yaml:1: unknown tool "crate"; did you mean "create"?`)
+	}
 
-	out = w.Run("test", "saved/1.yaml", "--", "/no/such/program")
+	out := w.Run("test", "saved/1.yaml", "--", "/no/such/program")
 	require.Equal(t, e2e.ExitConnect, out.Code)
 	require.Contains(t, out.Stdout, `"/no/such/program" not found`)
 	require.Contains(t, out.Stdout, `1 failed`)
