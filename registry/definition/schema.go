@@ -1,10 +1,12 @@
 package definition
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,10 +18,9 @@ const (
 	maxTangle = 1 << 14 // schemas that apply to one value, with references
 )
 
-// ResolveSchema compiles a schema that is quick to apply. It loads no other documents, so
-// that a server cannot make Goblin read files or URLs. The library may panic when it
-// applies the schema.
-func ResolveSchema(raw []byte) (r *jsonschema.Resolved, err error) {
+// ResolveSchema compiles a schema whose application to a value takes limited time. It
+// loads no other documents, so that a server cannot make Goblin read files or URLs.
+func ResolveSchema(raw []byte) (r *Schema, err error) {
 	if len(raw) > maxSchema {
 		return nil, errors.New("it is larger than 1 MiB")
 	}
@@ -36,10 +37,17 @@ func ResolveSchema(raw []byte) (r *jsonschema.Resolved, err error) {
 	if SchemaPatterns(doc) > maxPattern {
 		return nil, errPattern
 	}
-	if err := json.Unmarshal(raw, &s); err != nil {
+	if embedsDocument(doc, true) {
+		return nil, errors.New("schemas with an own $id inside of others are not supported")
+	}
+	// The library must see what is checked here, also if a name occurs twice.
+	if raw, err = withoutDuplicates(raw); err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("invalid schema: %w", err)
 	}
-	r, err = s.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) {
+	resolved, err := s.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) {
 		return nil, errors.New("references to other documents are not supported")
 	}})
 	if err != nil {
@@ -48,7 +56,37 @@ func ResolveSchema(raw []byte) (r *jsonschema.Resolved, err error) {
 	if err := checkComplexity(doc); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return &Schema{resolved, doc}, nil
+}
+
+// withoutDuplicates returns JSON text without all but the last member of each name.
+func withoutDuplicates(raw []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return nil, err
+	}
+	return json.Marshal(doc)
+}
+
+// embedsDocument reports whether a part of a schema has its own $id. Its references would
+// start there and not at the root, where the checks of this package look.
+func embedsDocument(v any, root bool) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return embedsDocument(item, false) })
+	case map[string]any:
+		if _, own := v["$id"].(string); own && !root {
+			return true
+		}
+		for _, member := range v {
+			if embedsDocument(member, false) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // complexity counts the schemas that apply to one value. Alternatives that refer to each

@@ -11,6 +11,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
+// maxValidating limits the steps of a validation.
+const maxValidating = 16 << 20
+
 // checkSchema returns the reason why structuredContent does not fit the outputSchema.
 func (r *Request) checkSchema(a Answer) string {
 	value := rawjson.Get(a.Result, "structuredContent")
@@ -31,7 +34,7 @@ func (r *Request) checkSchema(a Answer) string {
 }
 
 // fits returns an error if value does not fit a schema.
-func fits(schema, value []byte) (err error) {
+func fits(schema, value []byte) error {
 	resolved, err := definition.ResolveSchema(schema)
 	if err != nil {
 		return fmt.Errorf("outputSchema: %w", err)
@@ -39,19 +42,11 @@ func fits(schema, value []byte) (err error) {
 	if n := countValues(value); n > compare.MaxValues {
 		return fmt.Errorf("structuredContent has more than %d values", compare.MaxValues)
 	}
-	var content, doc any
-	if _ = json.Unmarshal(schema, &doc); definition.SchemaPatterns(doc) > maxMatching/max(1, len(value)) {
-		return errPattern
-	}
+	var content any
 	if err := json.Unmarshal(value, &content); err != nil { // a number too large for the library
 		return fmt.Errorf("structuredContent: %w", err)
 	}
-	defer func() {
-		if recover() != nil { // a defect of the library
-			err = errors.New("outputSchema cannot be applied")
-		}
-	}()
-	if err := resolved.Validate(content); err != nil {
+	if err := resolved.Validate(content, maxValidating); err != nil {
 		return errors.New(problem(err))
 	}
 	return nil

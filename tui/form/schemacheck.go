@@ -8,16 +8,17 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"goblin/registry/definition"
 	"goblin/registry/termtext"
 )
 
 const maxRounds = 32 // members whose problems are reported
 
+// maxSteps limits the steps of a validation, which runs at each key.
+const maxSteps = 1 << 18
+
 type validator struct {
-	schema   *jsonschema.Resolved
+	schema   *definition.Schema
 	required []string
 }
 
@@ -27,7 +28,7 @@ func newValidator(raw json.RawMessage) (*validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &validator{r, r.Schema().Required}, nil
+	return &validator{r, r.Required()}, nil
 }
 
 // problem is a problem of a member; an empty name means the whole value.
@@ -54,11 +55,6 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 	if v == nil {
 		return nil
 	}
-	defer func() {
-		if recover() != nil {
-			found = nil // the server checks it
-		}
-	}()
 	var doc any
 	if json.Unmarshal(value, &doc) != nil { // a number too large for the library
 		return nil
@@ -71,9 +67,9 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 	}
 	// The library reports one problem. Removing its member reveals the next.
 	for range maxRounds {
-		err := v.schema.Validate(doc)
-		if err == nil {
-			break
+		err := v.schema.Validate(doc, maxSteps)
+		if err == nil || errors.Is(err, definition.ErrNotApplied) {
+			break // the server checks it
 		}
 		p, keyword := problemOf(err)
 		if p.name == "" && keyword == "required" && len(found) > 0 {
