@@ -1,13 +1,14 @@
 package calltest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"goblin/gateway/daemon"
+	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/names"
 	"goblin/registry/rawjson"
@@ -156,16 +157,21 @@ func (c *Catalog) Wrap(conn Conn) Conn {
 	if c.Server == "" {
 		return conn
 	}
-	return &ownURIs{conn, []byte(`"` + c.prefix())}
+	return &ownURIs{conn, c.Server}
 }
 
 type ownURIs struct {
 	Conn
-	prefix []byte // of a JSON string with a listed URI
+	server string
 }
 
 // Request implements [Conn].
 func (c *ownURIs) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	result, err := c.Conn.Request(ctx, method, params)
-	return bytes.ReplaceAll(result, c.prefix, []byte(`"`)), err
+	var failed *jsonrpc.Error
+	if errors.As(err, &failed) {
+		own := *failed
+		own.Data, err = names.OwnURIs(own.Data, c.server), &own
+	}
+	return names.OwnURIs(result, c.server), err
 }

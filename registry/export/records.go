@@ -2,10 +2,10 @@ package export
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 
 	"goblin/registry"
+	"goblin/registry/names"
 	"goblin/registry/recording"
 )
 
@@ -57,11 +57,7 @@ func addOwn(l *recording.Line) {
 	if l.Answer == nil || l.Own != nil {
 		return
 	}
-	own := l.Answer.JSON
-	for _, kept := range []string{"", "ui://", "skill://"} {
-		own = bytes.ReplaceAll(own, []byte(`"`+cmp.Or(kept, "mcp://")+l.Server+"/"), []byte(`"`+kept))
-	}
-	if !bytes.Equal(own, l.Answer.JSON) {
+	if own := names.OwnURIs(l.Answer.JSON, l.Server); !bytes.Equal(own, l.Answer.JSON) {
 		l.Own = bodyOf(own)
 	}
 }

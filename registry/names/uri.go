@@ -1,6 +1,7 @@
 package names
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -40,6 +41,16 @@ func NamespacedURI(server, original string) string {
 		return Scheme + server + "/" + original
 	}
 	return kept + server + "/" + original[len(kept):]
+}
+
+// OwnURIs replaces the listed URIs of a server in JSON by the server's own. It changes only
+// texts that begin with such a URI.
+func OwnURIs(json []byte, server string) []byte {
+	json = bytes.ReplaceAll(json, []byte(`"`+Scheme+server+"/"), []byte(`"`))
+	for _, kept := range NativeSchemes {
+		json = bytes.ReplaceAll(json, []byte(`"`+kept+server+"/"), []byte(`"`+kept))
+	}
+	return json
 }
 
 // SplitURI splits mcp://server/rest at the first slash, and ui://server/path and

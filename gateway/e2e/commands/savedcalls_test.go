@@ -95,18 +95,22 @@ func TestSavedCallsRunAgainstDaemonCommandAndRecording(t *testing.T) {
 func TestSavedCallsOfACommandUseItsOwnNames(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	_, script := w.Fake("x", orders())
+	spec := orders()
+	spec["resources"] = []e2e.Obj{e2e.Resource("order:///7"), e2e.Resource("ui://order/7")}
+	_, script := w.Fake("x", spec)
 	save(t, w, map[string]string{
 		"1.yaml": strings.ReplaceAll(createCall, "shop_", ""),
 		"2.yaml": strings.ReplaceAll(getCall, "shop_", ""),
 		"3.yaml": "read: order:///7\nexpect:\n  - {path: \"$.contents[0].uri\", equals: \"order:///7\"}\n",
 		"4.yaml": "call: crate\n",
+		"5.yaml": "read: ui://order/7\nexpect:\n  - {path: \"$.contents[0].uri\", equals: \"ui://order/7\"}\n",
+		"6.yaml": "read: order:///8\nexpect:\n  - {path: $.error.data.uri, equals: \"order:///8\"}\n",
 	})
 	recorded := filepath.Join(w.Dir, "recording")
 	for _, args := range [][]string{{"--record", recorded, "--", e2e.TestServer, script}, {"--from", recorded}} {
 		out := w.Run(append([]string{"test", "saved"}, args...)...)
 		require.Equal(t, e2e.ExitFailure, out.Code)
-		require.Contains(t, out.Stdout, "4 calls: 3 passed, 1 failed", args)
+		require.Contains(t, out.Stdout, "6 calls: 5 passed, 1 failed", args)
 		require.Contains(t, out.Stdout, `saved/4.yaml:1: unknown tool "crate"; did you mean "create"?`)
 	}
 

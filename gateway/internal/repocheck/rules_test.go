@@ -35,7 +35,7 @@ var rules = []row{
 	{"registry/keymap", "", "a leaf: names of keys, not what they do"},
 	{"registry/recording", "registry registry/query registry/rawjson registry/termtext", "defines the files of recordings; writes none of them"},
 	{"registry/query", "registry/suggest", "knows neither the rows it matches nor a terminal"},
-	{"registry/export", "registry registry/rawjson registry/recording registry/termtext", "writes recorded traffic; reads only lines of recordings"},
+	{"registry/export", "registry registry/names registry/rawjson registry/recording registry/termtext", "writes recorded traffic; reads only lines of recordings"},
 	{"registry/rule", "registry registry/query registry/rawjson registry/recording registry/suggest registry/termtext", "defines rules about requests; applies none of them"},
 	{"registry/compare", "registry registry/definition registry/rawjson registry/recording registry/termtext", "compares what others recorded; knows no client or UI"},
 	{"registry/savedcall", "registry/compare registry/definition registry/rawjson registry/recording registry/suggest registry/termtext registry/yamltext", "defines saved calls and their checks; sends none and reads no file"},
