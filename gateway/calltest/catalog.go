@@ -3,12 +3,10 @@ package calltest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"goblin/gateway/daemon"
-	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/names"
 	"goblin/registry/rawjson"
@@ -52,9 +50,10 @@ func (c *Catalog) Find(ctx context.Context, kind savedcall.Kind, name string) (T
 		}
 	}
 	if len(found) == 1 {
-		return Target{Name: found[0].ListedName(), Server: found[0].Server, Definition: ownDefinition(found[0])}, nil
+		e := found[0]
+		return Target{Name: e.ListedName(), Server: e.Server, Definition: ownDefinition(e), IsOwn: e.OriginalLabel() == name && e.ListedName() != name}, nil
 	}
-	t := Target{Name: name, Server: c.Server}
+	t := Target{Name: name, Server: c.Server, IsOwn: c.Server != ""}
 	if err := c.checkServer(ctx, name, len(found)); err != nil {
 		return Target{}, err
 	}
@@ -150,28 +149,3 @@ func cmpBytes(a, b json.RawMessage) json.RawMessage {
 }
 
 func (c *Catalog) prefix() string { return "mcp://" + c.Server + "/" }
-
-// Wrap returns a connection whose answers have the server's own URIs, if the catalog has
-// only one server.
-func (c *Catalog) Wrap(conn Conn) Conn {
-	if c.Server == "" {
-		return conn
-	}
-	return &ownURIs{conn, c.Server}
-}
-
-type ownURIs struct {
-	Conn
-	server string
-}
-
-// Request implements [Conn].
-func (c *ownURIs) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	result, err := c.Conn.Request(ctx, method, params)
-	var failed *jsonrpc.Error
-	if errors.As(err, &failed) {
-		own := *failed
-		own.Data, err = names.OwnURIs(own.Data, c.server), &own
-	}
-	return names.OwnURIs(result, c.server), err
-}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
 	"goblin/registry/savedcall"
 	"goblin/registry/termtext"
@@ -34,6 +35,9 @@ type Target struct {
 	Name       string          // or URI, for requests
 	Server     string          // "" if unknown
 	Definition json.RawMessage // as the server sent it, or nil
+	// IsOwn reports that the call has the server's own name. Its answer then has the
+	// server's own URIs.
+	IsOwn bool
 }
 
 // AskedError is the error of a request during which the server asked for input.
@@ -254,6 +258,9 @@ func (r *run) send(ctx context.Context, s *sequence, c *savedcall.Request, targe
 	defer cancel()
 	began := time.Now()
 	raw, err := s.conn.Request(limited, c.Method, params)
+	if target.IsOwn {
+		raw, err = ownURIs(raw, err, target.Server)
+	}
 	answer := savedcall.Answer{
 		Result: raw, Time: time.Since(began), Redact: r.Redact,
 		Definition: target.Definition, OutputSchema: rawjson.Get(target.Definition, "outputSchema"),
@@ -314,6 +321,17 @@ func (r *run) failed(ctx context.Context, result savedcall.Result, err error) sa
 	result.Unreachable = errors.As(err, &unreachable)
 	result.Problem = termtext.Line(err.Error())
 	return result
+}
+
+// ownURIs replaces listed URIs in an answer.
+func ownURIs(result json.RawMessage, err error, server string) (json.RawMessage, error) {
+	var failed *jsonrpc.Error
+	if errors.As(err, &failed) {
+		own := *failed
+		own.Data = names.OwnURIs(own.Data, server)
+		return nil, &own
+	}
+	return names.OwnURIs(result, server), err
 }
 
 // deniedResult returns the result that clients get if a rule denied a tool call, or nil.

@@ -282,7 +282,7 @@ func (a *App) openTested(ctx context.Context, cfg *config.Config, f *testFlags, 
 func (a *App) runCalls(ctx context.Context, g Gateway, cfg *config.Config, catalog *calltest.Catalog, f *testFlags, calls []*savedcall.Call) error {
 	runner := &calltest.Runner{
 		Find: catalog.Find, Env: os.LookupEnv, Timeout: f.timeout, FailFast: f.failFast, Update: f.update, Redact: a.Mask().String,
-		Connect: func(ctx context.Context) (calltest.Conn, error) { return a.connectTest(ctx, g, cfg, catalog) },
+		Connect: func(ctx context.Context) (calltest.Conn, error) { return a.connectTest(ctx, g, cfg) },
 	}
 	report := &calltest.Report{Began: time.Now(), Clean: a.Mask().String, Root: a.Getenv("GITHUB_WORKSPACE")}
 	var failed error
@@ -308,22 +308,18 @@ func (a *App) runCalls(ctx context.Context, g Gateway, cfg *config.Config, catal
 	return nil
 }
 
-func (a *App) connectTest(ctx context.Context, g Gateway, cfg *config.Config, catalog *calltest.Catalog) (calltest.Conn, error) {
+func (a *App) connectTest(ctx context.Context, g Gateway, cfg *config.Config) (calltest.Conn, error) {
 	conn, err := g.Connect(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("connect to the gateway: %w", err)
 	}
-	c, err := calltest.Open(ctx, conn, mcpclient.Options{
+	return calltest.Open(ctx, conn, mcpclient.Options{
 		Name: mcpclient.CommandName, Title: mcpclient.CommandTitle, Version: a.Version.Version, Revision: revision, MaxMessage: cfg.Gateway.Limits.Frame,
 		CheckAlive: func(ctx context.Context) error {
 			_, err := g.Status(ctx)
 			return err
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return catalog.Wrap(c), nil
 }
 
 func (a *App) printTested(report *calltest.Report, r *savedcall.Result) error {

@@ -75,20 +75,20 @@ func TestSavedCallsRunAgainstDaemonCommandAndRecording(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", orders())
-	save(t, w, map[string]string{"orders/1.yaml": createCall, "orders/2.yaml": getCall})
+	save(t, w, map[string]string{"orders/1.yaml": createCall, "orders/2.yaml": getCall, "own.yaml": "read: order:///7\nexpect:\n  - {path: \"$.contents[0].uri\", equals: \"order:///7\"}\n"})
 	out := w.Succeeds("test")
-	require.Contains(t, out, "2 calls: 2 passed")
+	require.Contains(t, out, "3 calls: 3 passed")
 	require.Equal(t, 1, b.Starts())
 
 	recording := filepath.Join(w.Dir, "recording")
 	w.Succeeds("test", "--record", recording)
 	require.Equal(t, 2, b.Starts())
-	require.Contains(t, w.Succeeds("test", "saved", "--from", recording), "2 passed")
+	require.Contains(t, w.Succeeds("test", "saved", "--from", recording), "3 passed")
 	require.Equal(t, 2, b.Starts(), "the recording answers")
 
 	c := w.Bridged()
 	c.Names("tools")
-	require.Contains(t, w.Succeeds("test"), "2 passed")
+	require.Contains(t, w.Succeeds("test"), "3 passed")
 	require.Equal(t, 3, b.Starts(), "the daemon's server answers")
 }
 
