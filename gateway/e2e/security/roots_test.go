@@ -101,6 +101,24 @@ func TestRootsOverHTTPSelectNoProjectWithoutAToken(t *testing.T) {
 	}
 }
 
+func TestTheDemoOverHTTPHasTheSameRules(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Config, w.Written = "", true
+	web := w.Serve()
+	for _, row := range []struct {
+		path   string
+		header map[string]string
+	}{
+		{"/mcp?project=" + w.Dir, nil},
+		{"/mcp", map[string]string{"Origin": "https://evil.example"}},
+		{"/mcp", map[string]string{"Host": "evil.example"}},
+	} {
+		require.Equal(t, 403, web.Do("POST", row.path, row.header, e2e.InitBody).Status, row)
+	}
+	require.Equal(t, 200, web.Do("POST", "/mcp", nil, e2e.InitBody).Status)
+}
+
 // The server has never run, so that its tools are unknown.
 func TestWithoutATokenAServerThatNeverRanSaysWhy(t *testing.T) {
 	t.Parallel()

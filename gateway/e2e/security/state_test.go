@@ -95,6 +95,9 @@ func TestADamagedFileOfDisabledToolsEnablesNothing(t *testing.T) {
 			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 			become(t, file, kind)
 
+			alone := w.Standalone()
+			alone.WaitListed("tools", "files_keep", true)
+			require.ElementsMatch(t, []string{"files_keep", "other_open"}, alone.Names("tools"))
 			c := w.Bridged()
 			c.WaitListed("tools", "files_keep", true)
 			require.ElementsMatch(t, []string{"files_keep", "other_open"}, c.Names("tools"))
@@ -395,8 +398,9 @@ func TestNoKindOfStateFileHangsACommand(t *testing.T) {
 					require.NotEmpty(t, out.Stderr+out.Stdout, "goblin %v prints the reason", args)
 				}
 			}
-			bridge := w.Start(nil, "stdio")
-			bridge.Ends(e2e.Patience)
+			for _, mode := range [][]string{{"stdio"}, {"stdio", "--standalone"}} {
+				w.Start(nil, mode...).Ends(e2e.Patience)
+			}
 		})
 	}
 }
