@@ -110,7 +110,7 @@ func (a *App) runCheck(ctx context.Context, f *checkFlags, args []string, comman
 
 func (a *App) printCheck(f *checkFlags, cfg *config.Config, s *config.Server, r *servercheck.Result) error {
 	if f.sarif != "" {
-		file, line := definitionPlace(cfg, s.Name)
+		file, line := definitionPlace(cfg, s)
 		if err := atomicfile.Write(f.sarif, r.SARIF(a.Version.Version, file, line)); err != nil {
 			return fmt.Errorf("write %s: %w", f.sarif, err)
 		}
@@ -217,16 +217,39 @@ func (a *App) runConformance(ctx context.Context, cfg *config.Config, s *config.
 }
 
 // definitionPlace returns the file of a config and the line of a server's key. The path is
-// relative if the file is below the working folder. Without a file, it returns "" and 0.
-func definitionPlace(cfg *config.Config, server string) (file string, line int) {
+// relative if the file is below the working folder.
+func definitionPlace(cfg *config.Config, s *config.Server) (file string, line int) {
 	if cfg.Path == "" || cfg.Demo {
-		return "", 0
+		return commandFile(s), 1
 	}
-	file = cfg.Path
-	if here, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(here, file); err == nil && filepath.IsLocal(rel) {
-			file = rel
+	if rel, ok := relative(cfg.Path); ok {
+		return rel, configedit.Line(cfg.Path, s.Name)
+	}
+	return cfg.Path, configedit.Line(cfg.Path, s.Name)
+}
+
+// relative returns a path below the working folder without that folder.
+func relative(path string) (rel string, ok bool) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", false
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", false
+	}
+	rel, err = filepath.Rel(here, path)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// commandFile returns the first file below the working folder among a command's words.
+// Without one, it returns the server's name: GitHub refuses findings without a file.
+func commandFile(s *config.Server) string {
+	for _, word := range append([]string{s.Command}, s.Args...) {
+		info, err := os.Stat(word)
+		if rel, ok := relative(word); ok && err == nil && info.Mode().IsRegular() {
+			return rel
 		}
 	}
-	return file, configedit.Line(cfg.Path, server)
+	return s.Name
 }

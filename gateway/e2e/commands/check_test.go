@@ -98,8 +98,11 @@ func TestCheckOfACommandHasTheShellsEnvironmentAndFolder(t *testing.T) {
 	w.Cwd = w.Dir
 	e2e.WriteProgram(t, filepath.Join(w.Dir, "server.sh"), `#!/bin/sh
 test "$1 $KEY" = '${HOME} of the shell' && exec `+e2e.TestServer+` `+path)
-	out := w.Run("check", "--", "./server.sh", "${HOME}")
+	out := w.Run("check", "--sarif", "check.sarif", "--", "./server.sh", "${HOME}")
 	require.Equal(t, 4, out.Code, "without the variable")
+	text, err := os.ReadFile(filepath.Join(w.Dir, "check.sarif"))
+	require.NoError(t, err)
+	require.Equal(t, "server.sh", e2e.Str(text, "runs", 0, "results", 0, "locations", 0, "physicalLocation", "artifactLocation", "uri"))
 	w.Env = append(w.Env, "KEY=of the shell")
 	out = w.Run("check", "--", "./server.sh", "${HOME}")
 	require.Zero(t, out.Code, out.Stdout+out.Stderr)
