@@ -276,6 +276,7 @@ func (r *run) send(ctx context.Context, s *sequence, c *savedcall.Request, targe
 		}
 		switch {
 		case answer.Result != nil || err == nil:
+		case answer.Error != nil && c.ExpectsError():
 		case errors.Is(err, errTimeout):
 			return r.failed(ctx, result, fmt.Errorf("no answer within %s", termtext.Duration(limit)))
 		default:
@@ -344,7 +345,8 @@ func deniedResult(method string, err error) json.RawMessage {
 }
 
 // answerOf returns the error object that a server answered. Other errors explain why there
-// is no answer: the gateway cannot reach the server, or knows no such entry.
+// is no answer: the gateway cannot reach the server, or knows no such entry. In the latter
+// case, both results are set.
 func answerOf(err error) (object json.RawMessage, problem error) {
 	var coded interface {
 		error
@@ -359,13 +361,15 @@ func answerOf(err error) (object json.RawMessage, problem error) {
 	switch rawjson.GetString(data, "code") {
 	case "LOGIN_REQUIRED":
 		return nil, &UnreachableError{err}
-	case "CONNECTION_ERROR", "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "AMBIGUOUS", "REQUEST_TIMEOUT", "REPLAY_MISS":
+	case "CONNECTION_ERROR", "REQUEST_TIMEOUT", "REPLAY_MISS":
 		return nil, err
+	case "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "AMBIGUOUS":
+		problem = err
 	}
 	code := strconv.AppendInt(nil, int64(coded.ErrorCode()), 10)
 	object = rawjson.SetMember(rawjson.SetMember([]byte("{}"), "code", code), "message", rawjson.Quote(coded.Error()))
 	if len(data) > 0 && rawjson.Valid(data) == nil {
 		object = rawjson.SetMember(object, "data", data)
 	}
-	return object, nil
+	return object, problem
 }

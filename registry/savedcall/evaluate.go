@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"goblin/registry/compare"
@@ -134,6 +135,11 @@ func (r *Request) uncheckedError(a Answer, doc *document) string {
 		}
 	}
 	return "isError is true"
+}
+
+// ExpectsError reports whether a check reads a JSON-RPC error.
+func (r *Request) ExpectsError() bool {
+	return slices.ContainsFunc(r.checks, func(c Check) bool { return c.Kind == CheckPath && isMember(c.Path, "error", true) })
 }
 
 // failure returns the reason why a check fails, or "".

@@ -409,5 +409,7 @@ func TestSavedCallsSeeTheProfile(t *testing.T) {
 	out := w.Run("test", "--profile", "few")
 	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
 	require.Contains(t, out.Stdout, "1.yaml:2: ")
+	save(t, w, map[string]string{"1.yaml": "call: shop_create\nexpect: [{path: $.error.data.code, equals: TOOL_NOT_FOUND}]\n"})
+	require.Contains(t, w.Succeeds("test", "--profile", "few"), "1 passed")
 	require.Equal(t, e2e.ExitNotFound, w.Run("test", "--profile", "none").Code)
 }
