@@ -164,7 +164,7 @@ func addMember(s map[string]any, name string, into applications, n int) {
 	}
 }
 
-// closure returns a schema with those that apply to the same value.
+// closure returns a schema and the other schemas that apply to the same value.
 func (m *meter) closure(schema map[string]any) []application {
 	id := reflect.ValueOf(schema).Pointer()
 	if list, ok := m.inPlace[id]; ok {
