@@ -69,7 +69,6 @@ type app struct {
 	knownSessions []registry.Session // announced as connected
 	quitting      bool
 	beatCount     int
-	visible       [registry.Kinds]int // entries that clients see
 }
 
 // laterMsg is a [keys.FuncMsg] sent by a timer, not by user input.
@@ -244,18 +243,9 @@ func (a *app) refreshClocks() tea.Cmd {
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
-	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight(), a.home().Beat(), a.refreshTools())
-}
-
-// refreshTools reads the tools if clients see more or less of them. Goblin's own tools
-// appear and disappear without a change of the registry.
-func (a *app) refreshTools() tea.Cmd {
-	now := a.Backend.VisibleCounts(a.Profile)
-	if now == a.visible {
-		return nil
-	}
-	a.visible = now
-	return a.Panes[pane.PaneTools].Refresh(registry.AllChanges)
+	// Goblin's own tools appear and disappear without a change of the registry.
+	own := a.Panes[pane.PaneTools].Refresh(registry.AllChanges)
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight(), a.home().Beat(), own)
 }
 
 // Update is the only place where the UI's state changes.

@@ -84,7 +84,7 @@ func (a *app) isPointless(id string) bool {
 	case "sort", "next-row", "mark":
 		return a.Panes[a.Open].Rows().Len() < 2
 	case "mark-all":
-		return a.hasOneToMark()
+		return a.hasFewToMark()
 	case "seen":
 		return a.Context.Profile == "" // without a profile, few rows are dim
 	case "only-matches":
@@ -97,8 +97,8 @@ func (a *app) isPointless(id string) bool {
 	return false
 }
 
-// hasOneToMark reports whether the list has less than two rows to mark.
-func (a *app) hasOneToMark() bool {
+// hasFewToMark reports whether fewer than two rows can be marked.
+func (a *app) hasFewToMark() bool {
 	if a.Open == pane.PaneLogs {
 		return a.Logs().InFlight() < 2
 	}

@@ -392,7 +392,7 @@ func (a *app) barLine() string {
 		mark, where := a.searchMark()
 		left := " " + lk.Accent.On(mark) + " " + a.bar.View()
 		if a.barSelected {
-			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
+			left = " " + lk.Accent.On(mark) + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
 		if bad := " ! " + uicontext.SanitizeLine(a.Flash.Text); a.Flash.Bad {
 			return lk.Fit(lk.Sides(lk.Cut(left, max(8, a.W-theme.Width(bad))), lk.Bad.On(bad), a.W), a.W)

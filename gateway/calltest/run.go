@@ -272,15 +272,14 @@ func (r *run) send(ctx context.Context, s *sequence, c *savedcall.Request, targe
 			s.conn = nil
 		}
 		if answer.Result = deniedResult(c.Method, err); answer.Result == nil {
-			answer.Error, err = answerOf(err)
-		}
-		switch {
-		case answer.Result != nil || err == nil:
-		case answer.Error != nil && c.ExpectsError():
-		case errors.Is(err, errTimeout):
-			return r.failed(ctx, result, fmt.Errorf("no answer within %s", termtext.Duration(limit)))
-		default:
-			return r.failed(ctx, result, err)
+			object, problem := answerOf(err)
+			if errors.Is(problem, errTimeout) {
+				problem = fmt.Errorf("no answer within %s", termtext.Duration(limit))
+			}
+			if problem != nil && (object == nil || !c.ExpectsError()) {
+				return r.failed(ctx, result, problem)
+			}
+			answer.Error = object
 		}
 	}
 	return r.evaluate(c, answer, result)
@@ -335,7 +334,8 @@ func ownURIs(result json.RawMessage, err error, server string) (json.RawMessage,
 	return names.OwnURIs(result, server), err
 }
 
-// deniedResult returns the result that clients get if a rule denied a tool call, or nil.
+// deniedResult restores the result of a tool call that a rule denied, which the client
+// turned into an error. It returns nil for other errors.
 func deniedResult(method string, err error) json.RawMessage {
 	var e *jsonrpc.Error
 	if method != jsonrpc.MethodToolsCall || !errors.As(err, &e) || rawjson.GetString(e.Data, "code") != "DENIED" || rawjson.Get(e.Data, "server") == nil {

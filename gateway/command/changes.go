@@ -179,5 +179,5 @@ func (a *App) printChanges(answer *daemon.ChangeAnswer) error {
 			t.add("", "", "", "", termtext.Line(more))
 		}
 	}
-	return a.printText(strings.TrimRight(t.render(a.Columns), "\n"))
+	return a.printText(a.ForLog(strings.TrimRight(t.render(a.Columns), "\n")))
 }

@@ -216,16 +216,18 @@ func (a *App) runConformance(ctx context.Context, cfg *config.Config, s *config.
 	return result, errors.Join(<-ended, ctx.Err())
 }
 
-// definitionPlace returns the file of a config and the line of a server's key. The path is
-// relative if the file is below the working folder.
+// definitionPlace returns the place of findings: the server's line in the config, or
+// without a config line 1 of the command's file. Paths below the working folder are
+// relative.
 func definitionPlace(cfg *config.Config, s *config.Server) (file string, line int) {
 	if cfg.Path == "" || cfg.Demo {
 		return commandFile(s), 1
 	}
-	if rel, ok := relative(cfg.Path); ok {
-		return rel, configedit.Line(cfg.Path, s.Name)
+	file = cfg.Path
+	if rel, ok := relative(file); ok {
+		file = rel
 	}
-	return cfg.Path, configedit.Line(cfg.Path, s.Name)
+	return file, configedit.Line(cfg.Path, s.Name)
 }
 
 // relative returns a path below the working folder without that folder.

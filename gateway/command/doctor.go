@@ -59,7 +59,7 @@ is 1.`,
 			if err != nil {
 				return err
 			}
-			err = a.printResult(found, found.text(len(args) > 0))
+			err = a.printResult(found, a.ForLog(found.text(len(args) > 0)))
 			if err == nil && found.State == report.Broken {
 				return errReported(cli.CodeFailure)
 			}

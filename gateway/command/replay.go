@@ -152,7 +152,7 @@ func (a *App) printComparison(c *replay.Comparison) error {
 	default:
 		fmt.Fprintf(&text, "#%d %s: %s: %s\n", c.Number, c.Name, c.State, c.Reason)
 	}
-	return a.printText(a.Mask().String(text.String()))
+	return a.printText(a.ForLog(a.Mask().String(text.String())))
 }
 
 func (a *App) printLine(v any) error {

@@ -225,8 +225,8 @@ func (a *App) testConfig(f *testFlags) (cfg *config.Config, err error) {
 	return cfg, nil
 }
 
-// isCommandRun reports whether a recording is of a run with a command. Its calls have the
-// server's own names, too.
+// isCommandRun reports whether a recording has only the server of "goblin test -- CMD".
+// Calls use that server's own names.
 func isCommandRun(path string, cfg *config.Config) bool {
 	files, err := recording.Files(path)
 	if err != nil || len(files) == 0 || len(cfg.Servers) != 1 || cfg.Servers[0].Name != commandServer {
@@ -238,7 +238,7 @@ func isCommandRun(path string, cfg *config.Config) bool {
 	}
 	defer r.Close() //nolint:errcheck // it was only read
 	header, err := r.Next()
-	return err == nil && header.Config == "demo" // it has no config
+	return err == nil && header.Config == recording.NoConfig
 }
 
 // testedServers guesses the servers that the calls need; nil means all.

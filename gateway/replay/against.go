@@ -273,7 +273,7 @@ func (p *replayer) send(ctx context.Context, q *sentRequest) error {
 	if c.err != nil {
 		return c.err
 	}
-	// Only the servers know what a tool does. The recording may be anybody's.
+	// The recording is untrusted, so only the servers' own annotations count.
 	if q.Method == callTool && !p.o.All && !c.readOnly[rawjson.GetString(params, nameMember)] {
 		q.State, q.Reason = Skipped, "the tool is not marked as read-only"
 		return nil

@@ -64,26 +64,26 @@ func NewConfig(s Setup) (*config.Config, error) {
 	return cfg, err
 }
 
-// useSettings replaces a recording's settings by those of a config whose servers may get
-// requests. Anybody may have written the recording.
-func useSettings(cfg, real *config.Config) error {
+// useSettings replaces the recording's settings by those of source. A crafted recording
+// must not open what source denies.
+func useSettings(cfg, source *config.Config) error {
 	const refused = "requests must not reach the real servers: "
-	if real.Gateway.Pin == config.PinStrict {
+	if source.Gateway.Pin == config.PinStrict {
 		return errors.New(refused + "the config has \"pin: strict\", and a replay checks no approvals")
 	}
-	for _, r := range real.Rules {
+	for _, r := range source.Rules {
 		if r.HasHints() {
 			return fmt.Errorf("%sthe rule in line %d of the config reads hints of tools, and a replay has only the recorded ones", refused, r.Line)
 		}
 	}
-	waits := cfg.Gateway
-	cfg.Gateway = real.Gateway
-	cfg.Gateway.Pin, cfg.Gateway.Remember, cfg.Gateway.Start = waits.Pin, waits.Remember, waits.Start
-	cfg.Gateway.StartupWait, cfg.Gateway.HandshakeWait = waits.StartupWait, waits.HandshakeWait
-	cfg.Profiles, cfg.Clients, cfg.Rules, cfg.Lua = real.Profiles, real.Clients, real.Rules, real.Lua
+	replayed := cfg.Gateway
+	cfg.Gateway = source.Gateway
+	cfg.Gateway.Pin, cfg.Gateway.Remember, cfg.Gateway.Start = replayed.Pin, replayed.Remember, replayed.Start
+	cfg.Gateway.StartupWait, cfg.Gateway.HandshakeWait = replayed.StartupWait, replayed.HandshakeWait
+	cfg.Profiles, cfg.Clients, cfg.Rules, cfg.Lua = source.Profiles, source.Clients, source.Rules, source.Lua
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
-		from, ok := real.Server(s.Name)
+		from, ok := source.Server(s.Name)
 		if !ok {
 			continue // it gets no requests
 		}

@@ -173,9 +173,14 @@ func (s *session) compareAnswer(step *step, got []byte) {
 	work := maxWork
 	c := newComparer(s.secrets, 1, &work)
 	c.compare("", want, have)
-	s.secrets.add(c.found)
+	if work > 0 {
+		s.secrets.add(c.found)
+	}
 	s.Server.mu.Unlock()
-	if len(c.differences) > 0 {
+	switch {
+	case work == 0:
+		s.o.Log.Warn("client's answer is too large to compare with the recorded one", "method", step.method)
+	case len(c.differences) > 0:
 		s.o.Log.Warn("client's answer differs from the recorded one, which the next messages belong to", "method", step.method, "difference", c.differences[0].String())
 	}
 }

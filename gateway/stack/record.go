@@ -38,7 +38,7 @@ func (i *Stack) startRecordings() error {
 }
 
 func (i *Stack) recorderOptions(cfg *config.Config) recorder.Options {
-	name := "demo"
+	name := recording.NoConfig
 	if !cfg.Demo {
 		name = filepath.Base(cfg.Path)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// matchingPerStep is the product of a pattern's size and a text's length that counts as a
-// step. stepBytes is the same for texts in errors.
+// matchingPerStep is the cost of one step: the size of a pattern times the length of a
+// text. stepBytes is the size of a text in errors that costs one step.
 const (
 	matchingPerStep = 512
 	stepBytes       = 64
@@ -164,7 +164,8 @@ func addMember(s map[string]any, name string, into applications, n int) {
 	}
 }
 
-// closure returns a schema and the other schemas that apply to the same value.
+// closure returns a schema and the other schemas that apply to the same value. It reads
+// the same keywords as [complexity.walk].
 func (m *meter) closure(schema map[string]any) []application {
 	id := reflect.ValueOf(schema).Pointer()
 	if list, ok := m.inPlace[id]; ok {

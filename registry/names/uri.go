@@ -43,14 +43,14 @@ func NamespacedURI(server, original string) string {
 	return kept + server + "/" + original[len(kept):]
 }
 
-// OwnURIs replaces the listed URIs of a server in JSON by the server's own. It changes only
-// texts that begin with such a URI.
-func OwnURIs(json []byte, server string) []byte {
-	json = bytes.ReplaceAll(json, []byte(`"`+Scheme+server+"/"), []byte(`"`))
+// OwnURIs replaces a server's listed URIs after quotation marks in JSON by its own URIs.
+// This includes JSON that is quoted inside of texts.
+func OwnURIs(text []byte, server string) []byte {
+	text = bytes.ReplaceAll(text, []byte(`"`+Scheme+server+"/"), []byte(`"`))
 	for _, kept := range NativeSchemes {
-		json = bytes.ReplaceAll(json, []byte(`"`+kept+server+"/"), []byte(`"`+kept))
+		text = bytes.ReplaceAll(text, []byte(`"`+kept+server+"/"), []byte(`"`+kept))
 	}
-	return json
+	return text
 }
 
 // SplitURI splits mcp://server/rest at the first slash, and ui://server/path and

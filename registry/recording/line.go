@@ -70,6 +70,10 @@ const (
 	TypeEnd Type = "end"
 )
 
+// NoConfig is the Config of recordings without a config file: of the demo and of single
+// commands.
+const NoConfig = "demo"
+
 // Line is one line of a recording. Types use the members that their comment names.
 // Durations are in milliseconds.
 //
@@ -82,7 +86,7 @@ type Line struct {
 	// Header.
 	Version  int             `json:"version,omitempty"`
 	Goblin   string          `json:"goblin,omitempty"`   // version of Goblin
-	Config   string          `json:"config,omitempty"`   // base name of the config, or "demo"
+	Config   string          `json:"config,omitempty"`   // base name of the config, or [NoConfig]
 	Bodies   bool            `json:"bodies,omitempty"`   // params and answers are recorded
 	Settings json.RawMessage `json:"settings,omitempty"` // the config without commands, URLs and secrets
 	// Started is the start of the recording process. Files with the same value share

@@ -98,7 +98,11 @@ func (r *Rule) whenMistakes() (all []Mistake) {
 		case slices.Contains(operators, t.Raw):
 			add(t, "%q would be searched as a word; all terms must match, and several terms of one field are alternatives; remove it or quote it", t.Raw)
 		case t.Field == "" && strings.Contains(t.Value, "*") && !strings.Contains(t.Raw, `"`):
-			add(t, "%q would be searched as a word, in which * is a character; name a field, such as name:%s, or quote it", t.Raw, t.Value)
+			fix := "name:" + t.Value
+			if t.Not {
+				fix = "-" + fix
+			}
+			add(t, "%q would be searched as a word, in which * is a character; name a field, such as %s, or quote it", t.Raw, fix)
 		case t.Open:
 			add(t, "%s has no closing quote; add it", t.Raw)
 		case t.Unfinished:

@@ -19,8 +19,8 @@ var methods = []string{
 	"tasks/list", "tasks/get", "tasks/result", "tasks/update", "tasks/cancel",
 }
 
-// untargeted lists the methods of requests that have no server and no name.
-var untargeted = []string{
+// listMethods are the methods of requests that have no server and no name.
+var listMethods = []string{
 	"initialize", "server/discover", "ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
 	"skills/list", "logging/setLevel", "subscriptions/listen", "tasks/list",
 }
@@ -215,7 +215,7 @@ func (r *Rule) wrongMethod() string {
 	}
 	empty := func(yield func(*Subject)) { yield(&Subject{}) }
 	isTargeted := slices.ContainsFunc(methods, func(m string) bool {
-		return !slices.Contains(untargeted, m) && selects(terms, "method", m)
+		return !slices.Contains(listMethods, m) && selects(terms, "method", m)
 	})
 	if !isTargeted && !selectsSubject(r.termsOf("server", "name"), empty) {
 		return fmt.Sprintf("never applies, because requests of %s have no server and no name", terms)

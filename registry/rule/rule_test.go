@@ -142,6 +142,7 @@ func TestRulesWithMistakesDoNotCompile(t *testing.T) {
 		`"ms:>" has no value`:                                                          {Then: rule.Truncate, When: "ms:>"},
 		`text has no effect beside "result"`:                                           {Then: rule.Answer, Text: "x", Result: []byte(`{}`)},
 		`"OR" would be searched as a word`:                                             {Then: rule.Deny, When: "name:a OR name:b"},
+		`name a field, such as -name:delete_*, or quote it`:                            {Then: rule.Deny, When: "-delete_*"},
 		`"delete_*" would be searched as a word, in which * is a character`:            {Then: rule.Deny, When: "delete_*"},
 		`name:"a b has no closing quote`:                                               {Then: rule.Deny, When: `name:"a b`},
 		`"-" has no value`:                                                             {Then: rule.Deny, When: "a - b"},

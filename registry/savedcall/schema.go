@@ -11,8 +11,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxValidating limits the steps of a validation.
-const maxValidating = 16 << 20
+// maxSchemaSteps limits the steps of a validation.
+const maxSchemaSteps = 16 << 20
 
 // checkSchema returns the reason why structuredContent does not fit the outputSchema.
 func (r *Request) checkSchema(a Answer) string {
@@ -46,7 +46,7 @@ func fits(schema, value []byte) error {
 	if err := json.Unmarshal(value, &content); err != nil { // a number too large for the library
 		return fmt.Errorf("structuredContent: %w", err)
 	}
-	if err := resolved.Validate(content, maxValidating); err != nil {
+	if err := resolved.Validate(content, maxSchemaSteps); err != nil {
 		return errors.New(problem(err))
 	}
 	return nil

@@ -170,13 +170,25 @@ func (r *Rules) change(s *registry.StoppedRequest) tea.Cmd {
 
 var resultField = form.Field{Name: "result", Title: "result", Kind: form.JSON, Required: true}
 
+// stoppedTool returns the listed tool of a stopped call, or nil.
+func (r *Rules) stoppedTool(s *registry.StoppedRequest) *registry.Entry {
+	if s.Method != "tools/call" {
+		return nil
+	}
+	t, err := r.app.Reg.ResolveTool(s.Name)
+	if err != nil {
+		return nil
+	}
+	return t.Entry
+}
+
 // argumentsForm returns a form for the arguments of a tool or prompt, and their member of
 // the params. For other requests it has all params and no member.
 func (r *Rules) argumentsForm(s *registry.StoppedRequest) (spec form.Spec, member string) {
 	const arguments = "arguments"
 	spec.Values = rawjson.Get(s.Params, arguments)
-	if t, err := r.app.Reg.ResolveTool(s.Name); s.Method == "tools/call" && err == nil && t.Entry != nil {
-		spec.Intro, spec.Schema = t.Entry.Description, rawjson.Get(t.Entry.JSON(), "inputSchema")
+	if tool := r.stoppedTool(s); tool != nil {
+		spec.Intro, spec.Schema = tool.Description, rawjson.Get(tool.JSON(), "inputSchema")
 		if fields, err := form.FromSchema(spec.Schema); err == nil && len(fields) > 0 {
 			spec.Fields = fields
 			return spec, arguments
@@ -233,8 +245,8 @@ func (r *Rules) answer(s *registry.StoppedRequest) tea.Cmd {
 	}
 	if s.Method == "tools/call" {
 		result := json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`)
-		if structured := r.structured(s); structured != nil {
-			result = rawjson.SetMember(result, "structuredContent", structured)
+		if content := r.structuredContent(s); content != nil {
+			result = rawjson.SetMember(result, "structuredContent", content)
 		}
 		spec.Values = rawjson.SetMember(wrap("result", result), "isError", []byte("false"))
 		spec.Fields = append(spec.Fields, form.Field{Name: "isError", Title: "isError", Kind: form.Bool, Required: true})
@@ -248,14 +260,14 @@ func (r *Rules) answer(s *registry.StoppedRequest) tea.Cmd {
 	})
 }
 
-// structured returns the content that SDK clients demand of a tool with an output schema,
-// or nil.
-func (r *Rules) structured(s *registry.StoppedRequest) json.RawMessage {
-	t, err := r.app.Reg.ResolveTool(s.Name)
-	if err != nil || t.Entry == nil {
+// structuredContent returns a sample for the tool's output schema, or nil without one. SDK
+// clients demand it.
+func (r *Rules) structuredContent(s *registry.StoppedRequest) json.RawMessage {
+	tool := r.stoppedTool(s)
+	if tool == nil {
 		return nil
 	}
-	schema := rawjson.Get(t.Entry.JSON(), "outputSchema")
+	schema := rawjson.Get(tool.JSON(), "outputSchema")
 	if schema == nil {
 		return nil
 	}

@@ -220,7 +220,7 @@ func (d *Subscriptions) Keys() keys.Table {
 // ListKeys returns the keys that work while no filter is typed.
 func (d *Subscriptions) ListKeys() keys.Table {
 	does := "subscribe"
-	if d.Table != nil { // otherwise for the help
+	if d.Table != nil { // nil in the list of all keys
 		if s, ok := d.Table.Selected(); ok && slices.Contains(s.Sessions, d.app.Backend.Session()) {
 			does = "unsubscribe"
 		}

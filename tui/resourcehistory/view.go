@@ -283,7 +283,7 @@ func number(name string, priority int, value func(*row) float64, text func(*row)
 // Keys returns the keys of the dialog.
 func (d *View) Keys() keys.Table {
 	does := "subscribe"
-	if d.o.Store != nil { // otherwise for the help
+	if d.o.Store != nil { // nil in the list of all keys
 		if _, subscribed := d.o.Store.subscription(d.item); subscribed {
 			does = "unsubscribe"
 		}

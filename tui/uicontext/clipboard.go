@@ -24,7 +24,7 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 		return a.Complain("%s has %s, the clipboard's limit is %s; %s opens it, %s saves it", what, FormatSize(int64(len(text))), FormatSize(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
 	}
 	switch {
-	case !strings.ContainsFunc(text, controls):
+	case !strings.ContainsFunc(text, isControl):
 	case json.Valid([]byte(text)):
 		text = termtext.JSON(text)
 	default:
@@ -43,8 +43,8 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 	}, "copy", nil)
 }
 
-// controls reports whether a terminal interprets a character of pasted text.
-func controls(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
+// isControl reports whether a terminal interprets a character of pasted text.
+func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
 
 // CachedContent is the content of the item under the cursor.
 type CachedContent struct {

@@ -68,8 +68,8 @@ func TestCheckExitCodesAndOutputs(t *testing.T) {
 	require.Contains(t, strings.Split(string(config), "\n")[line-1], "broken")
 
 	w.Env = append(w.Env, "GITHUB_ACTIONS=true")
-	for _, args := range [][]string{{"evil"}, {"evil", "--json"}, {"evil-end"}, {"evil-end", "--json"}} {
-		out = w.Run(append([]string{"check"}, args...)...)
+	for _, args := range [][]string{{"check", "evil"}, {"check", "evil", "--json"}, {"check", "evil-end"}, {"check", "evil-end", "--json"}, {"doctor", "evil-end"}} {
+		out = w.Run(args...)
 		require.NotRegexp(t, `(?m)##\[|^\s*::`, out.Stdout+out.Stderr)
 		require.Contains(t, out.Stdout, "[", args)
 	}
