@@ -34,8 +34,8 @@ const (
 	// new message.
 	maxResumes = 5
 	maxWait    = 30 * time.Second
-	// openTimeout is the time that the first request waits until the GET of the stream is
-	// sent. Servers drop their own requests while the stream is not open.
+	// openTimeout is the maximum delay of the first request until the GET of the stream is
+	// sent. Servers drop their own requests without an open stream.
 	openTimeout = time.Second
 )
 
@@ -275,8 +275,8 @@ func (h *streamable) readEvents(ctx context.Context, ev *wire.StreamReader, take
 	}
 }
 
-// listen reads the stream of the session. It calls opened when the first GET is sent or
-// has failed, and later again.
+// listen reads the stream of the session. It calls opened at least once for each GET, when
+// it was sent or failed.
 func (h *streamable) listen(opened func()) {
 	const first = time.Second
 	ctx := httptrace.WithClientTrace(h.ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { opened() }})

@@ -3,8 +3,11 @@ package upstream
 import (
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -101,5 +104,50 @@ func TestHTTPWithoutSessionNeedsNoDelete(t *testing.T) {
 	require.Zero(t, b.deletes)
 	for _, h := range b.headers {
 		require.Empty(t, h.Get("Mcp-Session-Id"))
+	}
+}
+
+func TestHTTPFirstRequestFollowsTheGETOfTheStream(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		sends bool // the client can send its GET
+		after time.Duration
+	}{
+		"that is sent late":  {true, 0},
+		"that is never sent": {false, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := scripted(t, nil)
+				send := make(chan struct{})
+				b.before = func(_ http.ResponseWriter, r *http.Request, _ string) bool {
+					if r.Method != http.MethodGet {
+						return false
+					}
+					select {
+					case <-send:
+						httptrace.ContextClientTrace(r.Context()).WroteRequest(httptrace.WroteRequestInfo{})
+					case <-r.Context().Done():
+					}
+					<-r.Context().Done() // the stream has no event
+					return true
+				}
+				early := make(chan string, 1)
+				go func() {
+					synctest.Wait() // for all that happens without the GET
+					early <- b.posted()
+					if test.sends {
+						close(send)
+					}
+				}()
+				since := time.Now()
+				r, _ := startStill(t, b, nil)
+				<-r.FirstList()
+				require.Equal(t, test.after, time.Since(since))
+				require.Regexp(t, `"notifications/initialized"}\s*$`, <-early)
+				require.Contains(t, b.posted(), `"tools/list"`)
+			})
+		})
 	}
 }
