@@ -36,7 +36,7 @@ func TestTheHistoryOfAResourceKeepsEachNewContent(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}} {
 		r := newExampleUI(t, size[0], size[1], plainEnv)
 		r.serveSubscriptions()
-		r.serveValues(`{"load": 4}`, `{"load": 4}`, `{"load": "97.5"}`)
+		r.serveValues(`{"größe": {"cpu load": 4}}`, `{"größe": {"cpu load": 4}}`, `{"größe": {"cpu load": "97.5"}}`)
 		r.keys("4 / day-01 enter H")
 		require.Contains(t, r.screen(), "No reads or updates yet")
 		require.Contains(t, r.screen(), "s subscribes and keeps")
@@ -47,7 +47,7 @@ func TestTheHistoryOfAResourceKeepsEachNewContent(t *testing.T) {
 		require.Regexp(t, ` read +you +ok +first`, r.screen())
 
 		r.keys("| enter")
-		require.Contains(t, r.screen(), "$.load: 4 to 97.5, now 97.5")
+		require.Contains(t, r.screen(), "$.größe['cpu load']: 4 to 97.5, now 97.5")
 		require.Regexp(t, `97.5 ┤ +█+`, r.screen())
 		require.Regexp(t, ` +4 ┤▁+`, r.screen())
 		r.keys("| ctrl+u").typeText("$.none").keys("enter")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"goblin/registry"
+	"goblin/registry/compare"
 	"goblin/registry/rawjson"
 	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
@@ -104,48 +105,39 @@ func numberAt(text, path string) float64 {
 	return v
 }
 
-// maxSuggested limits the text whose path is suggested, in bytes.
-const maxSuggested = 64 << 10
-
-// isPlainName reports whether a name needs no quotes in a JSONPath.
-func isPlainName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 64
-}
+// Limits of suggested paths, in bytes.
+const (
+	maxSuggested = 64 << 10 // of the text
+	maxName      = 64       // of each member; the search refuses long paths
+)
 
 // suggestPath returns the JSONPath of the first number in nested objects of a text, or "".
 func suggestPath(text string) string {
 	if len(text) > maxSuggested || !json.Valid([]byte(text)) {
 		return ""
 	}
-	var find func(value []byte, path string, depth int) string
-	find = func(value []byte, path string, depth int) string {
+	var find func(value []byte, path compare.Path) string
+	find = func(value []byte, path compare.Path) string {
 		text := string(value)
 		if s, ok := rawjson.String(value); ok {
 			text = s
 		}
 		switch {
-		case depth > 0 && !math.IsNaN(numberAt(text, "")):
-			return path
-		case !rawjson.IsObject(value) || depth == 8:
+		case len(path) > 0 && !math.IsNaN(numberAt(text, "")):
+			return path.String()
+		case !rawjson.IsObject(value) || len(path) == 8:
 			return ""
 		}
 		for key, member := range rawjson.Members(value) {
-			if name, ok := rawjson.String(key); ok && isPlainName(name) {
-				if found := find(member, path+"."+name, depth+1); found != "" {
+			if name, ok := rawjson.String(key); ok && len(name) <= maxName {
+				if found := find(member, append(path, compare.Step{Name: name})); found != "" {
 					return found
 				}
 			}
 		}
 		return ""
 	}
-	return find([]byte(strings.TrimSpace(text)), "$", 0)
+	return find([]byte(strings.TrimSpace(text)), nil)
 }
 
 // contentSize returns the size of the contents of an answer, without the JSON around them.

@@ -133,7 +133,7 @@ var rules = []row{
 	{"tui/addserver", "registry/candidate registry/secrettext registry/termtext tui/dialog tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext", "adds servers for any pane; knows none"},
 	{"tui/build", "registry registry/termtext tui/theme tui/viewer", "draws builds of servers; knows no pane"},
 	{"tui/activity", "registry registry/report registry/termtext tui/chart tui/theme tui/uicontext tui/viewer", "counts and draws requests; knows no pane"},
-	{"tui/resourcehistory", "registry registry/rawjson registry/termtext tui/chart tui/compare tui/dialog tui/keys tui/list tui/theme tui/uicontext tui/viewer", "shows the history of any resource; knows no pane"},
+	{"tui/resourcehistory", "registry registry/compare registry/rawjson registry/termtext tui/chart tui/compare tui/dialog tui/keys tui/list tui/theme tui/uicontext tui/viewer", "shows the history of any resource; knows no pane"},
 	{"tui/chart", "registry/report registry/termtext tui/theme", "draws numbers of any source"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text of any source"},
 	{"tui/timeline", "registry registry/rawjson registry/recording registry/termtext tui/list tui/theme", "draws records of any source"},
