@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -89,9 +89,9 @@ func (a *App) runCheck(ctx context.Context, f *checkFlags, args []string, comman
 		o.Children = childproc.New(place.Dir, slog.New(slog.DiscardHandler))
 	}
 	defer o.Children.Close()
-	o.Progress = a.reportSlowStep()
-	if a.ErrTTY {
-		o.Progress = a.showStep
+	o.Progress = a.showStep
+	if !a.ErrTTY {
+		o.Progress = a.reportSlowSteps(ctx)
 	}
 	defer o.Progress("")
 	r, err := servercheck.Run(ctx, o, s)
@@ -150,15 +150,23 @@ func (a *App) showStep(step string) {
 	fmt.Fprint(a.Err, clear+step)
 }
 
-// reportSlowStep returns a function that reports the current step in a line of its own. It
-// reports at most one within each delay.
-func (a *App) reportSlowStep() func(step string) {
-	reported := time.Now()
-	return func(step string) {
-		if step != "" && time.Since(reported) >= a.waitDelay() {
-			reported = time.Now()
-			a.Warn("%s …", step)
+// reportSlowSteps returns a function that receives each step, and "" after the last one.
+// After each delay, the current step is reported in a line of its own, but only once.
+func (a *App) reportSlowSteps(ctx context.Context) func(step string) {
+	var current atomic.Pointer[string]
+	reported := ""
+	stop := a.whileWaiting(ctx, func(context.Context) {
+		if step := current.Load(); step != nil && *step != reported {
+			reported = *step
+			a.Warn("%s …", reported)
 		}
+	})
+	return func(step string) {
+		if step == "" {
+			stop()
+			return
+		}
+		current.Store(&step)
 	}
 }
 

@@ -3,6 +3,8 @@ package command
 import (
 	"bytes"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,10 +23,15 @@ func TestCheckShowsItsStepsOnATerminal(t *testing.T) {
 }
 
 func TestCheckReportsSlowStepsWithoutATerminal(t *testing.T) {
-	var errs bytes.Buffer
-	a := &App{App: &cli.App{Err: &errs}, testDelay: 1}
-	step := a.reportSlowStep()
-	step("starting the server: 11 s of 2m")
-	step("")
-	require.Equal(t, "goblin: starting the server: 11 s of 2m …\n", errs.String())
+	synctest.Test(t, func(t *testing.T) {
+		var errs bytes.Buffer
+		a := &App{App: &cli.App{Err: &errs}}
+		step := a.reportSlowSteps(t.Context())
+		step("starting the server")
+		time.Sleep(longDelay - 1)
+		step("running the conformance suite")
+		time.Sleep(time.Minute)
+		step("")
+		require.Equal(t, "goblin: running the conformance suite …\n", errs.String())
+	})
 }

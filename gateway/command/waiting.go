@@ -19,6 +19,12 @@ const (
 // reportWhileWaiting reports slow servers until stop is called, which may happen several
 // times.
 func (a *App) reportWhileWaiting(ctx context.Context, g Gateway) (stop func()) {
+	return a.whileWaiting(ctx, func(ctx context.Context) { a.reportWaiting(ctx, g) })
+}
+
+// whileWaiting calls report after each delay until stop is called, which may happen several
+// times. stop waits for the last report.
+func (a *App) whileWaiting(ctx context.Context, report func(ctx context.Context)) (stop func()) {
 	after := a.waitDelay()
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -30,7 +36,7 @@ func (a *App) reportWhileWaiting(ctx context.Context, g Gateway) (stop func()) {
 				return
 			case <-time.After(after):
 			}
-			a.reportWaiting(ctx, g)
+			report(ctx)
 		}
 	}()
 	return func() {
