@@ -74,8 +74,12 @@ func RunConformance(ctx context.Context, url, protocol string) *Conformance {
 	output, err := children.Run(ctx, cmd, "", maxStderr)
 	c.read(dir)
 	if c.Scenarios == 0 { // a failed scenario is an error of the suite, too
+		reason := "the suite wrote no results"
+		if err != nil {
+			reason = err.Error()
+		}
 		lines := strings.Split(strings.ToValidUTF8(string(bytes.TrimSpace(output)), "\uFFFD"), "\n")
-		c.Problem = "not run: " + termtext.Line(clip(cmp.Or(stderr.ErrorLine(lines), fmt.Sprint(err))))
+		c.Problem = "not run: " + termtext.Line(clip(cmp.Or(stderr.ErrorLine(lines), reason)))
 	}
 	return c
 }
